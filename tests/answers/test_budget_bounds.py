@@ -1,5 +1,7 @@
 """Bounds for many numbers of units from few proofs: what a search attains with so many is within them, and near."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from ipub import BoundedClassifier, BoundedRegressor, Budget, IntervalMatrix
 from ipub.answers.tipping.asked_rows import AskedRows
 from ipub.answers.tipping.brackets import brackets_of
-from ipub.answers.tipping.budget_bounds import BudgetBounds, least_numbers
+from ipub.answers.tipping.budget_bounds import BudgetBounds, NumberSearch, least_numbers
 from ipub.answers.tipping.filled_in import FilledIn
 from ipub.answers.tipping.flipping import FlipSearch
 
@@ -36,9 +38,11 @@ def test_bounds_of_every_number_hold_what_is_attained_with_it(loss, order):
     budgets = BudgetBounds(filled.models, filled.movable, filled.moves, filled.count)
     for k in order:
         assert np.isfinite(ends_of(budgets, k, asked)).all()
+        assert np.isfinite(ends_of(filled.budgets, k, asked)).all()
     (search,) = filled.searches
-    for k in (0, 1, 3, 4, 5, 10, 16):
-        bounds = ends_of(budgets, k, asked)
+    for k, each in itertools.product((0, 1, 3, 4, 5, 10, 16), (budgets, filled.budgets)):
+        # By themselves, and within what the model's certificate says.
+        bounds = ends_of(each, k, asked)
         attained = np.array(
             [[search.best(x, 0.0 * x, side, filled.moves(k)).score for side in (-1.0, 1.0)] for x in asked.center]
         )
@@ -47,7 +51,26 @@ def test_bounds_of_every_number_hold_what_is_attained_with_it(loss, order):
         assert (attained[:, 1] - slack[:, 1] <= bounds[:, 1]).all()
         if k:
             assert np.median(np.ptp(bounds, axis=1) / np.ptp(attained, axis=1)) < 1.5
-        np.testing.assert_array_equal(bounds, ends_of(filled.budgets, k, asked))
+        again = BudgetBounds(filled.models, filled.movable, filled.moves, filled.count)
+        if each is budgets:
+            np.testing.assert_array_equal(bounds, ends_of(again, k, asked))
+
+
+def test_bounds_of_more_units_than_the_model_is_certified_for_hold_what_is_attained_with_them():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=80) > 0.0
+    X[rng.random(X.shape) < 0.15] = np.nan
+    model = BoundedClassifier(alpha=10.0, uncertainty=Budget(cells=2)).fit(X, y)
+    filled, rows = FilledIn.of(model.training_), rng.normal(size=(5, 3))
+    asked = AskedRows.of(model.training_, IntervalMatrix.from_bounds(rows, rows))
+    assert filled.covered == 2
+    for k in (1, 2, 3, 8):
+        low, high = ends_of(filled.budgets, k, asked).T
+        for row, x in enumerate(asked.center):
+            ends = [filled.searches[0].best(x, 0.0 * x, side, filled.moves(k)).score for side in (-1.0, 1.0)]
+            assert low[row] <= ends[0] + 1e-8
+            assert ends[1] - 1e-8 <= high[row]
 
 
 def test_rows_with_missing_values_have_bounds_that_hold_all_of_them():
@@ -89,6 +112,42 @@ def test_the_least_numbers_are_one_more_than_what_is_certain(seed):
     assert len(asked) <= count + 1
     few = least_numbers(is_certain_at, count, truth >= count, found, most=1)
     assert (few <= least).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_search_for_numbers_finds_what_is_proved_of_each_row_by_itself(seed):
+    rng = np.random.default_rng([7, seed])
+    count = int(rng.integers(0, 90))
+    truth = rng.integers(-1, count + 1, size=15)  # certain up to so many, with ranges of their own
+    found = np.where((truth < count) & (rng.random(15) < 0.5), truth + 1.0 + rng.integers(0, 9, size=15), np.inf)
+    certain = np.where(rng.random(15) < 0.3, np.minimum(truth, rng.integers(-1, 20, size=15)), -1)
+    guess = rng.integers(0, count + 1, size=15)
+    used = []
+
+    def search(rows):
+        def is_certain_at(k, ranges_of, which):
+            assert k <= ranges_of <= count
+            used.append(ranges_of)
+            # Ranges of a much larger number prove less.
+            own = truth[rows][which]
+            return own - 0.3 * np.maximum(0, ranges_of - 2 * np.maximum(own, 1)) >= k
+
+        search = NumberSearch(is_certain_at, count)
+        return search.largest(certain[rows], found[rows], guess[rows])
+
+    together = search(np.arange(15))
+    assert (together <= truth).all()
+    assert (together >= certain).all()
+    assert (together >= np.floor(0.93 * truth)).all()
+    np.testing.assert_array_equal(together[truth <= 20], truth[truth <= 20])
+    used.clear()
+    for row in range(15):
+        assert search(np.array([row])).tolist() == [together[row]]
+    near = np.abs(guess - truth) <= 1
+    for row in np.flatnonzero(near):
+        used.clear()
+        search(np.array([row]))
+        assert len(set(used)) <= 3
 
 
 def test_thresholds_of_a_regression_are_those_of_the_target(monkeypatch):

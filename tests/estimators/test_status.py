@@ -10,10 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import ipub.answers.attained.search as search_module
 import ipub.answers.status as status_module
 from ipub import BoundedClassifier, BoundedRegressor, Budget, Draws, IpubError, certify
-from ipub.answers import attained as attained_package
 from ipub.answers.attained import Attained
 from ipub.answers.status import prediction_status
 from ipub.app.files.modelfile import load, save
@@ -137,7 +135,8 @@ def plant_bounds(monkeypatch, low, high, attained=None):
         return Attained(same_for_all(training, rows, verbose=verbose) * 0.0 + ends, [], np.zeros((rows.shape[0], 2)))
 
     monkeypatch.setattr(Training, "score_bounds", same_for_all)
-    monkeypatch.setattr(attained_package, "search_fillings", attained_by_all)
+    monkeypatch.setattr(status_module, "search_fillings", attained_by_all)
+    monkeypatch.setattr(status_module, "_is_flipped", lambda _training, rows, _verbose: np.zeros(rows.shape[0], bool))
 
 
 @pytest.mark.parametrize(
@@ -221,16 +220,68 @@ def test_draws_that_are_badly_trained_show_no_flip(tol, status, monkeypatch):
     assert set(clf.predict_status(T)) == {status}
 
 
-def test_more_than_two_classes_are_certain_or_unproved():
+def three_classes():
     rng = np.random.default_rng(0)
     X, _ = table()
     y = rng.integers(0, 3, size=len(X))
-    y = np.where(np.nan_to_num(X[:, 0]) > 0.5, 2, y)
+    return X, np.where(np.nan_to_num(X[:, 0]) > 0.5, 2, y)
+
+
+def test_rows_of_more_than_two_classes_are_open_if_a_filling_changes_the_class():
+    X, y = three_classes()
     clf = BoundedClassifier(alpha=0.05).fit(X, y)
     rows = np.vstack([T, 3.0 * T])
     status = clf.predict_status(rows)
     assert ((status == "certain") == (clf.predict_set(rows).sum(axis=1) == 1)).all()
-    assert set(status) == {"certain", "unproved"}
+    assert set(status) == {"certain", "open", "unproved"}
+    for row in rows[status == "open"]:
+        filling = clf.explain(row).filling
+        assert clf.fit(filling, y).predict(row[None]) != clf.fit(X, y).predict(row[None])
+
+
+def with_categories():
+    X, y = table(n=60)
+    kind = np.random.default_rng(1).choice(["p", "q", "r"], size=len(X)).astype(object)
+    kind[:4] = None
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]}).assign(kind=kind), y
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("numbers", {"alpha": 0.03}),
+        ("numbers", {"alpha": 0.03, "uncertainty": Budget(cells=2)}),
+        ("numbers", {"alpha": 0.03, "uncertainty": Budget(cells=1, wrong_cells=1, precision=0.3)}),
+        ("numbers", {"alpha": 0.1, "loss": "hinge"}),
+        ("categories", {"alpha": 0.03}),
+        ("three classes", {"alpha": 0.05}),
+    ],
+    ids=str,
+)
+def test_the_status_of_a_row_is_its_own_wherever_it_is_shown(kind, parameters):
+    X, y = {"numbers": table, "categories": with_categories, "three classes": three_classes}[kind]()
+    clf = BoundedClassifier(**parameters, effort=0.2).fit(X, y)
+    rows = np.vstack([T[:6], EASY, EASY[:1] + np.linspace(0.3, 0.7, 6)[:, None] * (EASY[1:] - EASY[:1])])
+    rows[1, 0] = np.nan
+    if kind == "categories":
+        rows = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(kind=["p", "q", None, "r", "p", "q", "r"] * 2)
+    status = clf.predict_status(rows)
+    assert len(set(status)) > 1
+    one_by_one = [rows[k : k + 1] for k in range(len(rows))]
+    assert [clf.predict_status(row)[0] for row in one_by_one] == status.tolist()
+    assert clf.predict_status(rows[::-1])[::-1].tolist() == status.tolist()
+    points = clf.tipping_points(rows)
+    assert points.states.tolist() == status.tolist()
+    for k, row in enumerate(one_by_one):
+        why = clf.explain(row)
+        assert why.status == status[k]
+        assert tuple(why.tipping) == (points.at_least[k], points.at_most[k])
+    report = clf.report(rows).summary
+    assert report["predictions"]["status"] == status.tolist()
+    allowed = clf.uncertainty.cells if clf.uncertainty != "worst" else np.inf
+    assert (points.at_least[status == "certain"] > allowed).all() if np.isfinite(allowed) else True
+    assert np.isinf(points.at_least[status == "certain"]).all() or np.isfinite(allowed)
+    assert (points.at_least[status == "open"] <= allowed).all()
 
 
 def test_frames_and_pipelines():
@@ -297,21 +348,6 @@ def test_what_bounds_and_fillings_settle_is_not_searched_for(monkeypatch):
     monkeypatch.setattr(Training, "score_bounds", recorded)
     monkeypatch.setattr(status_module, "is_on_one_side", lambda *_: pytest.fail("a side was looked for"))
     assert clf.predict_status(rows).tolist() == ["certain", "certain", "open", "open"]
-
-
-def test_rows_that_are_flipped_by_the_same_fillings_take_one_search(monkeypatch):
-    clf = BoundedClassifier(alpha=0.03).fit(*table())
-    searches = []
-    plain = search_module.Search.steps
-
-    def recorded(self, best):
-        searches.append(len(best.X))
-        return plain(self, best)
-
-    monkeypatch.setattr(search_module.Search, "steps", recorded)
-    rows = np.repeat(undecided(clf), 40, axis=0)
-    assert set(clf.predict_status(rows)) == {"open"}
-    assert len(searches) == 1
 
 
 def test_pointwise_bounds_settle_what_is_left():

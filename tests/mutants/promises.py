@@ -89,8 +89,8 @@ MUTANTS = (
     Mutant(
         "distances to another threshold",
         "brackets_of",
-        "anyway[which], threshold)",
-        "anyway[which], 0.0)",
+        "known[which], threshold, ranges_of)",
+        "known[which], 0.0, ranges_of)",
         ("answers/test_budget_bounds.py",),
     ),
     Mutant(
@@ -123,9 +123,9 @@ MUTANTS = (
     ),
     Mutant(
         "a flip distance one too large",
-        "least_numbers",
-        "np.inf, lowest + 1.0)",
-        "np.inf, lowest + 2.0)",
+        "brackets_of",
+        "np.inf, largest + 1.0)",
+        "np.inf, largest + 2.0)",
         FLIPS,
     ),
     Mutant(
@@ -133,6 +133,6 @@ MUTANTS = (
         "least_numbers",
         "lowest[rows[certain]] = k",
         "lowest[rows[certain]] = 2 * k",
-        FLIPS,
+        ("answers/test_budget_bounds.py",),
     ),
 )

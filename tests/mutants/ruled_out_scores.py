@@ -146,7 +146,7 @@ MUTANTS = (
         "prediction_status",
         "if len(training.classes) == 2 and training.can_search",
         "if training.can_search",
-        (f"{STATUS}::test_more_than_two_classes_are_certain_or_unproved",),
+        (f"{STATUS}::test_rows_of_more_than_two_classes_are_open_if_a_filling_changes_the_class",),
     ),
     Mutant(
         "what bounds under a supposition bounds without it, below the supposed score",

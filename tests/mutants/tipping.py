@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "ranges of a smaller number for a larger one",
         "larger_numbers",
-        "min(steps[place], count)",
-        "min(steps[max(place - 1, 0)], count)",
+        "step = steps[place]",
+        "step = steps[max(place - 1, 0)]",
         BUDGETS,
     ),
     Mutant("sums of no units", "BudgetBounds._at", "self._moves(k))", "self._moves(0))", BUDGETS),
@@ -24,6 +24,27 @@ MUTANTS = (
         "Ranges.of(table, bounds.ranges.lower, bounds.ranges.upper,",
         "Ranges.of(table, *[0.5 * (bounds.ranges.lower + bounds.ranges.upper)] * 2,",
         EXACT,
+    ),
+    Mutant(
+        "narrower ranges than a certificate gives",
+        "budget_bounds_within",
+        "Ranges.of(table, lower, upper,",
+        "Ranges.of(table, *[0.5 * (lower + upper)] * 2,",
+        EXACT,
+    ),
+    Mutant(
+        "a certificate of fewer units than differ",
+        "BudgetBounds._of",
+        "number <= self._covered",
+        "number <= self._covered + 99",
+        BUDGETS,
+    ),
+    Mutant(
+        "a number that was not proved",
+        "NumberSearch._look",
+        "rows[which[is_certain_here]]] = numbers[here]",
+        "rows[which[is_certain_here]]] = numbers[here] + 1",
+        BUDGETS,
     ),
     Mutant(
         "all but one are all", "least_numbers", "np.where(lowest >= count,", "np.where(lowest >= count - 1,", BUDGETS

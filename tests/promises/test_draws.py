@@ -87,7 +87,7 @@ def test_37_draws_are_the_fewest_for_99_percent_of_a_class():
         "probability 99 %",
         "for each row by itself, chosen before the draws, it does not happen",
         "a class is certain and another one is that of the true table",
-        "Over the same, and if they have that law",
+        "Under the same conditions the probability of that",
         "for m rows together, chosen before the draws; and",
         "labels included",
         "0.00982",
@@ -102,17 +102,29 @@ def test_37_draws_are_the_fewest_for_99_percent_of_a_class():
 def test_every_sentence_says_what_it_assumes(is_of_classes):
     draws = Draws(n_draws=37, radius=0.2)
     sentence = draws.promise_for(1, is_of_classes=is_of_classes)
-    first, second, *rest = sentence.split(". ")
+    first, second, near, *rest = sentence.split(". ")
     assert not rest
-    assert "within 0.2 half-widths" in first
     assert first.startswith("With probability ")
     assert " %, for each row by itself, chosen before the draws, " in first
-    assert second.startswith("Over the same, and if they have that law, ")
+    assert first.endswith(
+        "over 37 fillings drawn by the imputer 'hot_deck' and over the missing values, if these have, given everything "
+        "observed, the labels included, a law within 0.2 half-widths of that imputer's"
+    )
+    assert second.startswith("Under the same conditions ")
     assert second.count("m rows together, chosen before the draws") == second.count("1 - m ")
+    assert near.startswith("A law is within 0.2 half-widths of the imputer's if it can be coupled to it so that every ")
     assert "labels of the true table" not in sentence
-    first, second = draws.promise_for(1, is_of_classes=is_of_classes, labels_may_differ=True).split(". ")
-    assert "if the labels of the true table are among those that are allowed for" in first
-    assert second.startswith("Over the same, and if they have that law and the labels are such, ")
+    labelled, *others = draws.promise_for(1, is_of_classes=is_of_classes, labels_may_differ=True).split(". ")
+    assert labelled == f"{first}, and if the labels of the true table are among those that are allowed for"
+    assert others == [second, near]
+    exact = Draws(n_draws=37, radius=0).promise_for(1, is_of_classes=is_of_classes)
+    assert "the labels included, the law of that imputer. Under" in exact
+    assert exact.count(". ") == 1
+    several = Draws(n_draws=37, radius=0.2, cells=2).promise_for(1, is_of_classes=is_of_classes)
+    assert "a law within 0.2 half-widths, but for at most 2 values, of that imputer's. Under" in several
+    assert several.endswith(
+        "is the drawn one, but for at most 2 of them, which may be anywhere in their intervals, or of any level."
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from flint import fmpq
 from ipub.answers.attained import BudgetSearch
 from ipub.certificates import Certificate
 from ipub.certificates.row_sums import table as table_module
-from ipub.certificates.row_sums.bounds import bounds_around_filling, bounds_of_smaller_budget, with_box
+from ipub.certificates.row_sums.bounds import (
+    CertifiedEnds,
+    bounds_around_filling,
+    bounds_of_smaller_budget,
+    budget_bounds_within,
+    with_box,
+)
 from ipub.certificates.row_sums.variants import make_variants
 from ipub.losses import LOSSES
 from ipub.losses.penalties import ElasticNet
@@ -30,17 +36,27 @@ each_limit = pytest.mark.parametrize("counts", [(0, 0), (1, 0), (0, 1), (1, 1), 
 
 
 def wrong_scores(
-    case: FilledCase, counts: tuple[int, ...], solution, inner: int = 6, tables=None, widths=None, larger=None
+    case: FilledCase,
+    counts: tuple[int, ...],
+    solution,
+    inner: int = 6,
+    tables=None,
+    widths=None,
+    larger=None,
+    is_narrowed=False,
 ) -> tuple[int, list[str]]:
     """Compare the bounds with the exact models of all vertices and some inner points; no tolerance.
 
-    With a `larger` budget they are over the ranges that are proved for that.
+    With a `larger` budget they are over the ranges that are proved for that, as these are or narrowed.
     """
     moves = BudgetMoves(larger or counts)
     found = bounds_around_filling(case.problem, solution, case.movable, moves, widths).found
     if found is None:
         return 0, []
-    if larger:
+    if is_narrowed:
+        known = CertifiedEnds(Certificate("tight", with_box(found), 0.0))
+        found = budget_bounds_within(case.problem, solution, case.movable, BudgetMoves(counts), known)
+    elif larger:
         found = bounds_of_smaller_budget(found, case.problem, solution, case.movable, BudgetMoves(counts))
     parts = with_box(found)
     assert [part.name for part in parts] == ["box", "row sums"]
@@ -123,6 +139,28 @@ def test_ranges_hold_the_weights_that_they_were_proved_from():
             assert (found.ranges.weight_lower <= solution.w).all()
             assert (solution.w <= found.ranges.weight_upper).all()
     assert n_proved >= 2
+
+
+@each_loss
+@each_intercept
+def test_bounds_of_smaller_budgets_hold_over_the_narrowed_ranges_of_larger_ones(loss, intercept, report_proofs):
+    rng = np.random.default_rng([19, len(loss), intercept])
+    total, widths = 0, np.zeros(2)
+    for counts, larger in [((1, 0), (2, 0)), ((0, 0), (2, 1)), ((1, 0), (9, 9)), ((0, 1), (1, 1)), ((2, 0), (3, 0))]:
+        case = filled_case(rng, loss, intercept=intercept)
+        solution = train(case.problem)
+        count, wrong = wrong_scores(case, counts, solution, larger=larger, is_narrowed=True)
+        assert wrong == []
+        total += count
+        wide = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(larger)).found
+        if wide is not None:
+            given = case.problem, solution, case.movable, BudgetMoves(counts)
+            plain = bounds_of_smaller_budget(wide, *given)
+            narrow = budget_bounds_within(*given, CertifiedEnds(Certificate("tight", (wide,), 0.0)))
+            widths += [np.subtract(*each.ends(case.X_test)[::-1]).sum() for each in (plain, narrow)]
+    assert total > 0
+    assert 0.0 < widths[1] <= 1.001 * widths[0]
+    report_proofs(total)
 
 
 @each_loss

@@ -367,8 +367,11 @@ default="quantile"
           ``certificate_.promise`` says what they tell of the true table. The class is that of `predict`, unless
           categories of the training table are missing (then the model of `predict` is trained on no filling), or `tol`
           is large.
-        - ``"open"``: two fillings are known, one for each of two classes; `attained_bounds` finds them.
-        - ``"unproved"``: neither. So are rows of more than two classes that are not certain.
+        - ``"open"``: two fillings are known that give two classes; `attained_bounds` finds them, or `explain`.
+        - ``"unproved"``: neither.
+
+        The status of a row depends on it and the model alone, not on the other rows of X; `explain`, `tipping_points`
+        and `report` have the same.
 
         Certainty takes less than bounds: it is enough that no filling gives the row a score of 0. So rows may be
         certain here that are not by `predict_set`. The work of `effort` is spent only on a row that is neither certain

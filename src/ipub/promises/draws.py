@@ -83,8 +83,8 @@ class Draws(Described):
     >>> print(Draws(radius=0).promise)
     With probability 99 %, for each row by itself, chosen before the draws, the score is within its bounds: over 199
     fillings drawn by the imputer 'hot_deck' and over the missing values, if these have, given everything observed, the
-    labels included, the law of that imputer. Over the same, and if they have that law, the probability is at least
-    1 - m 2/200 for m rows together, chosen before the draws.
+    labels included, the law of that imputer. Under the same conditions the probability is at least 1 - m 2/200 for m
+    rows together, chosen before the draws.
     """
 
     imputer: Any = "hot_deck"
@@ -164,7 +164,7 @@ class Draws(Described):
 
     @property
     def promise(self) -> str:
-        """One sentence that says what the bounds promise, and a second one for several rows."""
+        """What the bounds promise of a row, then of several, with all conditions; and what makes laws near."""
         return self.promise_for(1)
 
     def promise_for(self, n_scores: int, *, is_of_classes: bool = False, labels_may_differ: bool = False) -> str:
@@ -173,24 +173,21 @@ class Draws(Described):
         If they are scores of classes, it begins with what is promised of a row's class (thm-draws-class). If labels may
         be wrong or unknown, those of the true table are to be among the ones that are allowed for.
         """
-        law, same = self._law(labels_may_differ=labels_may_differ)
         several = f"the {n_scores} scores of each of m rows together" if n_scores > 1 else "m rows together"
-        failures = f"m {2 * n_scores}/{self.n_draws + 1}"
-        percent = self.percent
-        over = self._over(law)
+        of_scores = f"at least 1 - m {2 * n_scores}/{self.n_draws + 1} for {several}, chosen before the draws"
+        percent, conditions = self.percent, self._conditions(labels_may_differ=labels_may_differ)
         if not is_of_classes:
             return (
                 f"With probability {percent} %, for each row by itself, chosen before the draws, the score is within "
-                f"its bounds: {over} {same}, the probability is at least 1 - {failures} for {several}, chosen before "
-                "the draws."
+                f"its bounds: {conditions} Under the same conditions the probability is {of_scores}.{self._nearness}"
             )
         failure = self._class_failure
         return (
             f"With probability {percent_of_success(failure, digits=3)} %, for each row by itself, chosen before the "
-            f"draws, it does not happen that a class is certain and another one is that of the true table: {over} "
-            f"{same}, the probability of that is at least 1 - m {_three_digits_up(failure)} for m rows together, "
-            f"chosen before the draws; and the score is within its bounds with probability {percent} %, for each row "
-            f"by itself, and with at least 1 - {failures} for {several}, chosen before the draws."
+            f"draws, it does not happen that a class is certain and another one is that of the true table: "
+            f"{conditions} Under the same conditions the probability of that is at least "
+            f"1 - m {_three_digits_up(failure)} for m rows together, chosen before the draws; and the score is within "
+            f"its bounds with probability {percent} %, for each row by itself, and with {of_scores}.{self._nearness}"
         )
 
     def promise_of_metric(self, *, labels_may_differ: bool = False) -> str:
@@ -198,11 +195,11 @@ class Draws(Described):
 
         One metric is as one score (thm-draws-score), several as several rows (thm-draws-rows).
         """
-        law, same = self._law(labels_may_differ=labels_may_differ)
         return (
             f"With probability {self.percent} %, for each metric of given rows by itself, chosen with the rows before "
-            f"the draws, the metric is within its range: {self._over(law)} {same}, the probability is at least "
-            f"1 - k 2/{self.n_draws + 1} for k metrics together, chosen before the draws."
+            f"the draws, the metric is within its range: {self._conditions(labels_may_differ=labels_may_differ)} Under "
+            f"the same conditions the probability is at least 1 - k 2/{self.n_draws + 1} for k metrics together, "
+            f"chosen before the draws.{self._nearness}"
         )
 
     @property
@@ -211,28 +208,40 @@ class Draws(Described):
         self._check_n_draws()
         return percent_of_success(Decimal(2) / (int(self.n_draws) + 1))
 
-    def _law(self, *, labels_may_differ: bool) -> tuple[str, str]:
-        """Return which laws of the missing values a promise is about, and how another sentence refers to them."""
-        law = "the law of that imputer"
-        if self.radius > 0.0 or self.cells:
-            law = (
-                f"a law that can be coupled to that imputer's so that every missing number is in its interval, within "
-                f"{self.radius:g} half-widths from the drawn one, and every missing category is the drawn one"
-            )
-        if self.cells:
-            law += (
-                f", but for at most {self.cells:,} of them, which may be anywhere in their intervals, or of any level"
-            )
-        same = "Over the same, and if they have that law"
-        if labels_may_differ:
-            law += ", and if the labels of the true table are among those that are allowed for"
-            same += " and the labels are such"
-        return law, same
+    @property
+    def _near(self) -> str:
+        """How far a law may be from that of the imputer; "" if not at all."""
+        if not (self.radius > 0.0 or self.cells):
+            return ""
+        return f"within {self.radius:g} half-widths" + (
+            f", but for at most {self.cells:,} values," if self.cells else ""
+        )
 
-    def _over(self, law: str) -> str:
+    def _conditions(self, *, labels_may_differ: bool) -> str:
+        """Return over what a probability is and under which conditions, as the end of its sentence."""
+        law = f"a law {self._near} of that imputer's" if self._near else "the law of that imputer"
+        labels = (
+            ", and if the labels of the true table are among those that are allowed for" if labels_may_differ else ""
+        )
         return (
-            f"over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if "
-            f"these have, given everything observed, the labels included, {law}."
+            f"over {self.n_draws} fillings drawn by the imputer {self.name} and over the missing values, if these "
+            f"have, given everything observed, the labels included, {law}{labels}."
+        )
+
+    @property
+    def _nearness(self) -> str:
+        """Return a sentence that says what it is to be near the law of the imputer."""
+        if not self._near:
+            return ""
+        others = (
+            f", but for at most {self.cells:,} of them, which may be anywhere in their intervals, or of any level"
+            if self.cells
+            else ""
+        )
+        return (
+            f" A law is {self._near} of the imputer's if it can be coupled to it so that every missing number is in "
+            f"its interval, within {self.radius:g} half-widths from the drawn one, and every missing category is the "
+            f"drawn one{others}."
         )
 
 

@@ -20,7 +20,7 @@ from ipub.numeric.rounding import Array, overflow_means_unbounded
 from ipub.problem.objective import Problem
 from ipub.problem.solvers import Solution
 from ipub.progress_bars import progress
-from ipub.rows.completions import Completion, Positions
+from ipub.rows.completions import Completion
 from ipub.tables.interval_matrix import IntervalMatrix
 from ipub.tables.missing_category import NOTHING_MISSING
 from ipub.training.training import ExtendedRows, Training, by_model
@@ -30,9 +30,6 @@ AT_ENDS = 0.5
 
 RETRAINING_ERROR = 1e-7
 """Relative error of the score of a retrained model that is taken for rounding."""
-
-MOST_KEPT = 256
-"""Completions found for earlier rows that are tried first for later ones, at most."""
 
 
 class Attained(NamedTuple):
@@ -65,19 +62,19 @@ def attained_bounds(
 
     Each cell of X may move by its `radius`: each model takes the row inside that gives its lowest or highest score.
     Completions, if they are kept, take eight bytes for each row and uncertain cell. With `until_two_sides` the search
-    for a row ends once it has scores on both sides of 0, and completions that were found for earlier rows are tried
-    first. `progress` is called repeatedly with the fraction of the work that is done, at last with 1.
+    for a row ends once it has scores on both sides of 0, and rows are searched one by one, so that what is found for
+    one does not depend on the others. `progress` is called repeatedly with the fraction of the work that is done, at
+    last with 1.
     """
     report = progress or (lambda _fraction: None)
     if problem.rows.uncertain_labels:
         return _with_labels(problem, solution, X, radius, keep_completions, report)
     search = Search(problem, solution)
     attained = Attained(np.empty((len(X), 2)), [], np.zeros((len(X), 2), dtype=bool))
-    kept = search.layout.center[None], search.w[None]
-    for rows in row_slices(len(X), 1, search.rows_at_once):
+    for rows in row_slices(len(X), 1, 1 if until_two_sides else search.rows_at_once):
         best = Best(X[rows], np.zeros_like(X[rows]) if radius is None else radius[rows], search.layout.center)
         if until_two_sides:
-            best.record(*kept)
+            best.record(search.layout.center[None], search.w[None])
         if not (until_two_sides and has_two_sides(best.scores).all()):
             for fraction in search.steps(best):
                 report((rows.start + AT_ENDS * fraction * len(best.X)) / len(X))
@@ -85,8 +82,6 @@ def attained_bounds(
                     break
             else:
                 attained.inside[rows] = search_inside(search, best)
-            if until_two_sides:
-                kept = _with_found(best, *kept)
         attained.bounds[rows] = best.scores
         if keep_completions:
             attained.completions.extend(
@@ -100,16 +95,6 @@ def has_two_sides(bounds: Array) -> NDArray[np.bool_]:
     """Return which rows have attained scores on both sides of 0, clearly: by more than rounding may do."""
     least = RETRAINING_ERROR * (1.0 + np.abs(bounds).max(axis=1))
     return np.asarray((bounds[:, 0] < -least) & (bounds[:, 1] > least))
-
-
-def _with_found(best: Best, positions: Positions, models: Array) -> tuple[Positions, Array]:
-    """Return completions and their models, those that were found last first."""
-    found, own = best.positions.reshape(-1, positions.shape[1]), best.models.reshape(-1, models.shape[1])
-    is_known = np.isfinite(own).all(axis=1)
-    return (
-        np.concatenate([found[is_known], positions])[:MOST_KEPT],
-        np.concatenate([own[is_known], models])[:MOST_KEPT],
-    )
 
 
 def _with_labels(

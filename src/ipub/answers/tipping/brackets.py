@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.answers.certainty import is_certain
+from ipub.answers.status import CERTAIN, OPEN, UNPROVED, prediction_status
 from ipub.answers.tipping.asked_rows import AskedRows
-from ipub.answers.tipping.budget_bounds import MOST_TRIED, least_numbers
+from ipub.answers.tipping.budget_bounds import NumberSearch
 from ipub.answers.tipping.filled_in import FilledIn
 from ipub.answers.tipping.flipping import Aim, Flip, FlipSearch, aims_of
 from ipub.certificates import EFFORT
@@ -37,6 +39,8 @@ class Brackets:
     aims: list[list[Aim]]
     flips: list[Flip | None]
     """For each row a filling that takes it to another side; None if none was found, or a value of its own does."""
+    status: NDArray[np.str_]
+    """Whether each row is certain, open or unproved, as `predict_status` says of classes."""
 
     @cached_property
     def search(self) -> FlipSearch:
@@ -64,34 +68,34 @@ def brackets_of(
     training.check_search()
     filled, asked = FilledIn.of(training, group), AskedRows.of(training, rows)
     m = len(asked)
-    anyway = np.tile([-np.inf, np.inf], (m, 1) if len(filled.models) == 1 else (m, len(filled.models), 1))
-    if group == HOLES and training.around is None:
-        anyway = training.score_bounds(rows, effort=effort)
-    is_always = is_certain(anyway, threshold)
-    if training.around is not None:
-        is_always = filled.budgets.is_certain(filled.count, asked, anyway, threshold)
+    covered = training.score_bounds(rows, effort=effort)
+    anyway = covered if filled.covered == filled.count else np.broadcast_to([-np.inf, np.inf], covered.shape)
+    certain = np.where(is_certain(covered, threshold), filled.covered, -1)
+    if filled.covered < filled.count:
+        certain[filled.budgets.is_certain(filled.count, asked, anyway, threshold)] = filled.count
     aims = list(aims_of(filled, asked, threshold))
     search, at_most = FlipSearch(filled, asked), np.full(m, np.inf)
     flips: list[Flip | None] = [None] * m
+    guess = np.full(m, filled.count)
     with progress("Searching for fillings that tip", m, bool(verbose)) as report:
-        for number in np.flatnonzero(~is_always).tolist():
-            at_most[number], flips[number] = _found(search, number, aims[number], group)
+        for number in np.flatnonzero(certain < filled.count).tolist():
+            at_most[number], flips[number] = search.found(number, aims[number])
+            guess[number] = search.about(number, aims[number])
             report(number + 1)
+    status = np.where(certain >= filled.covered, CERTAIN, np.where(at_most <= filled.covered, OPEN, UNPROVED))
+    left = np.flatnonzero(status == UNPROVED)
+    if training.classes is not None and group == HOLES and len(left):
+        status[left] = prediction_status(training, rows.take(left), effort, verbose, tries_flips=False)
+        certain[status == CERTAIN] = np.maximum(certain, filled.covered)[status == CERTAIN]
+    # The status says which rows all of them together cannot change, if it is about all of them.
+    limit = np.where((filled.covered == filled.count) & (certain < filled.count), filled.count, np.inf)
 
-    def is_certain_at(k: int, which: Indices) -> np.ndarray:
-        return filled.budgets.is_certain(k, asked.take(which), anyway[which], threshold)
+    def is_certain_at(k: int, ranges_of: int, which: Indices) -> np.ndarray:
+        known = covered if k <= filled.covered else anyway
+        return filled.budgets.is_certain(k, asked.take(which), known[which], threshold, ranges_of)
 
-    with progress("Certifying budgets", MOST_TRIED, bool(verbose)) as report:
-        at_least = least_numbers(is_certain_at, filled.count, is_always, at_most, report)
-    return Brackets(filled, asked, threshold, anyway, at_least, at_most, aims, flips)
-
-
-def _found(search: FlipSearch, number: int, aims: list[Aim], group: int) -> tuple[float, Flip | None]:
-    """Return the smallest number of units that was found to take a row to another side, and the filling."""
-    options = search.smallest(number, aims)
-    if options is not None and group != HOLES:
-        return float(len(options)), None
-    flip = None if options is None else search.flip(number, aims, options)
-    if flip is None and group == HOLES:
-        flip = search.from_any_filling(number, aims)
-    return (np.inf, None) if flip is None else (float(len(flip.changed(search.filled))), flip)
+    numbers = NumberSearch(is_certain_at, filled.count)
+    with progress("Certifying budgets", numbers.most_reports, bool(verbose)) as report:
+        largest = numbers.largest(certain, np.minimum(at_most, limit), guess, report)
+    at_least = np.where(largest >= filled.count, np.inf, largest + 1.0)
+    return Brackets(filled, asked, threshold, anyway, at_least, at_most, aims, flips, status)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ipub.answers.certainty import is_certain
 from ipub.answers.missing_values import MissingValues
-from ipub.answers.status import CERTAIN, OPEN, UNPROVED, prediction_status
+from ipub.answers.status import CERTAIN, UNPROVED, prediction_status
 from ipub.answers.tipping.asked_rows import AskedRows
 from ipub.answers.tipping.brackets import Brackets, brackets_of
 from ipub.answers.tipping.explanation import Change, Explanation, Part, Tipping, TopCell
@@ -21,7 +21,6 @@ from ipub.answers.value_effects import ValueEffects
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import IntervalMatrix, completed_cells
 from ipub.tables.levels import UnknownLevels
-from ipub.tables.movable_units import HOLES
 from ipub.tables.new_frames import frame_of
 from ipub.training import Training
 
@@ -100,7 +99,7 @@ def explain_row(training: Training, asked: Question) -> Explanation:
         bounds=scale.all_bounds(bounds)[0],
         threshold=scale.threshold,
         status=status,
-        tipping=None if brackets is None else _tipping(training, brackets, status),
+        tipping=None if brackets is None else Tipping(float(brackets.at_least[0]), float(brackets.at_most[0])),
         n_missing=len(missing) if brackets is None else brackets.filled.n_missing,
         changes=_frame(changed, Change._fields, missing),
         filling=None if flip is None else missing.table(flip.positions),
@@ -116,24 +115,14 @@ def explain_row(training: Training, asked: Question) -> Explanation:
     )
 
 
-def _tipping(training: Training, brackets: Brackets, status: str | None) -> Tipping:
-    at_least, at_most = float(brackets.at_least[0]), float(brackets.at_most[0])
-    # What is certain whatever the missing values are does not change with any number of them.
-    is_never = status == CERTAIN and training.around is None and np.isinf(at_most)
-    return Tipping(np.inf if is_never else at_least, at_most)
-
-
 def _status(training: Training, asked: Question, bounds: Array, brackets: Brackets | None) -> str | None:
     if asked.threshold is None:
         return None
+    if brackets is not None:
+        return str(brackets.status[0])
     if training.classes is None:
-        state = CERTAIN if is_certain(bounds, asked.threshold)[0] else UNPROVED
-    else:
-        state = str(prediction_status(training, asked.rows, asked.effort)[0])
-    # A filling that changes the prediction counts if the bounds are about it.
-    allowed = np.inf if training.around is None else training.around.moves.count(HOLES)
-    is_changed = brackets is not None and brackets.at_most[0] <= allowed and np.isfinite(brackets.at_most[0])
-    return OPEN if state == UNPROVED and is_changed else state
+        return CERTAIN if is_certain(bounds, asked.threshold)[0] else UNPROVED
+    return str(prediction_status(training, asked.rows, asked.effort)[0])
 
 
 def _parts(training: Training, asked: Question, bounds: Array) -> tuple[Part, ...]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ipub.answers.shown_numbers import DOWN, UP, shown_number
-from ipub.answers.status import CERTAIN
+from ipub.answers.status import CERTAIN, OPEN
 from ipub.answers.tipping.growth import Growth
 from ipub.numeric.rounding import Array
 
@@ -161,7 +161,7 @@ class Explanation:
         if at_most == 0:
             lines.append(f"{it} changes by the row's own missing values alone.")
         elif np.isinf(at_most):
-            lines.append("No filling was found that changes it.")
+            lines += [] if self.status == OPEN else ["No filling was found that changes it."]
         else:
             lines.append(f"{it} changes with {at_most:.0f} {'other value' if at_most == 1 else 'other values'}:")
         return lines

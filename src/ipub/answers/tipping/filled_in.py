@@ -42,6 +42,13 @@ def why_without_filling(training: Training) -> str | None:
     return NO_FILLING if has_uncertain_labels else None
 
 
+def can_fill_in(training: Training) -> bool:
+    """Whether there is a filled-in table to count from, in memory."""
+    if not training.can_search or training.given is None or why_without_filling(training) is not None:
+        return False
+    return isinstance(engine_of(training.models[0].problem.rows), MemoryRows)
+
+
 @dataclass(frozen=True, eq=False)
 class FilledIn:
     """The models of a filled-in training table, and what may differ from it: units of one group.
@@ -102,6 +109,14 @@ class FilledIn:
         return int(np.count_nonzero(self.movable.unit_group == self.group))
 
     @cached_property
+    def covered(self) -> int:
+        """Tables in which at most so many units differ are among those that the model's certificates are about."""
+        around = self.training.around
+        if around is None:
+            return self.count
+        return min(around.moves.count(self.group), self.count)
+
+    @cached_property
     def searches(self) -> tuple[BudgetSearch, ...]:
         """What searches for tables that differ a little, of each model."""
         return tuple(BudgetSearch(*model, self.movable) for model in self.models)
@@ -109,7 +124,8 @@ class FilledIn:
     @cached_property
     def budgets(self) -> BudgetBounds:
         """Bounds of the scores if so many units differ."""
-        return BudgetBounds(self.models, self.movable, self.moves, self.count)
+        wider = self.training.certificates
+        return BudgetBounds(self.models, self.movable, self.moves, self.count, wider, self.covered)
 
     @cached_property
     def units(self) -> Indices:

@@ -13,6 +13,7 @@ from ipub.answers.tipping.asked_rows import AskedRows
 from ipub.answers.tipping.filled_in import FilledIn
 from ipub.numeric.rounding import Array
 from ipub.tables.interval_matrix import Indices
+from ipub.tables.movable_units import HOLES
 
 MOST_ROUNDS = 6
 """How often units are chosen anew for one number of them, at most."""
@@ -110,6 +111,28 @@ class FlipSearch:
                 best = found
         return best
 
+    def found(self, number: int, aims: list[Aim]) -> tuple[float, Flip | None]:
+        """Return the smallest number of units that was found to take a row to another side, and the filling."""
+        options, group = self.smallest(number, aims), self.filled.group
+        if options is not None and group != HOLES:
+            return float(len(options)), None
+        flip = None if options is None else self.flip(number, aims, options)
+        if flip is None and group == HOLES:
+            flip = self.from_any_filling(number, aims)
+        return (np.inf, None) if flip is None else (float(len(flip.changed(self.filled))), flip)
+
+    def can_flip(self, number: int, aims: list[Aim]) -> bool:
+        """Whether `smallest` finds a filling that flips, retrained: without looking for the smallest number."""
+        if self.asked.has_missing(number) and self.flip(number, aims, NO_OPTIONS) is not None:
+            return True
+        for aim in aims:
+            k, most = min(1, self.filled.count), self.filled.count
+            while (options := self.pushed(number, aim, k)) is None and k < most:
+                k = min(2 * k, most)
+            if options is not None and self.flip(number, aims, options) is not None:
+                return True
+        return False
+
     def _smallest(self, number: int, aim: Aim, least: int, which: Indices | None) -> Indices | None:
         if not self.asked.has_missing(number):
             least = max(least, 1)
@@ -154,6 +177,21 @@ class FlipSearch:
         parts = zip(aim.signs, self.filled.searches, models, strict=True)
         gains = [sign * search.gains(x, w, table) for sign, search, w in parts if sign]
         return np.asarray(np.sum(gains, axis=0), dtype=float)
+
+    def about(self, number: int, aims: list[Aim]) -> int:
+        """Guess up to how many units are proved to leave a row on its side, from what they do to first order.
+
+        If k units, of all n, do enough to first order, about ``1 + k / n`` times that is proved of fewer: the quotient
+        was within a fifth of that for 20 of 26 rows of mammographic_masses and credit_approval.
+        """
+        least = n = self.filled.count
+        for aim in aims:
+            gains = self._gains(number, aim, self._base, self.filled.searches[0].X)
+            by_unit = np.sort(np.maximum(self.filled.movable.greatest(gains), 0.0))[::-1]
+            total, away = np.cumsum(by_unit), -self.value(number, aim, self._base)
+            enough = min(n, 1 + int(np.searchsorted(total, away)))
+            least = min(least, int(np.searchsorted((1.0 + enough / max(1, n)) * total, away)))
+        return least
 
     def _retrained(self, aim: Aim, options: Indices, start: list[Array]) -> list[Array]:
         parts = zip(aim.signs, self.filled.searches, start, strict=True)

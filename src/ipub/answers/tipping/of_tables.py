@@ -70,8 +70,8 @@ class TippingPoints:
     rows: Any
     """A frame with a line for each row: ``row``; ``at_least``, the number of missing values that must differ before the
     prediction can change (proved), and ``at_most``, so many do (a filling was found and retrained), infinite where
-    none can, or none was found; ``status``: "certain" if all of them together cannot change it, "open" if some are
-    known to, else "unproved"."""
+    none can, or none was found; ``status``, as `predict_status` has it: "certain" if no filling that the promise of the
+    model allows can change it, "open" if one is known to, else "unproved"."""
     share: TippingShare
     n_missing: int
     """Number of missing values of the training table."""
@@ -88,6 +88,8 @@ class TippingPoints:
     """Shape (m,): those of each row."""
     columns: tuple[ColumnAlone, ...]
     """The benchmarks, one by one."""
+    is_about_all: bool
+    """Whether all missing values may differ in what the states are about; else no more than a budget allows."""
 
     def sentences(self) -> list[str]:
         """Return what was found, in sentences."""
@@ -111,7 +113,8 @@ class TippingPoints:
             so_many = "whatever all of them are" if np.isinf(most) else f"while at most {most:,.0f} differ"
             lines.append(f"{_percent(MOST)} of the rows stay as they are {so_many} (proved).")
         counts = [f"{np.count_nonzero(self.states == state):,} {state}" for state in (CERTAIN, OPEN, UNPROVED)]
-        lines.append(f"If all of them may differ: {', '.join(counts)}.")
+        which = "If all of them may differ" if self.is_about_all else "Within the budget of the model"
+        lines.append(f"{which}: {', '.join(counts)}.")
         return [*lines, *(each.sentence(m) for each in self.columns)]
 
     def __repr__(self) -> str:
@@ -137,14 +140,23 @@ def tipping_points(brackets: Brackets, labels: list[Any], what: str, like: Any, 
     `labels` name the rows, `what` says what they do where they tip, and frames are of the library of `like`.
     """
     at_least, at_most, n = brackets.at_least, brackets.at_most, brackets.filled.n_missing
-    states = np.where(np.isinf(at_least), CERTAIN, np.where(np.isinf(at_most), UNPROVED, OPEN))
+    states = brackets.status
     counts = at_most > 0.0
     share = TippingShare(*(_share_below(each[counts], n) for each in (at_least, at_most)))
     frame = {"row": labels, "at_least": at_least, "at_most": at_most, "status": states}
     columns = tuple(_columns(brackets, verbose))
     found = {name: [getattr(each, name) for each in columns] for name in ColumnAlone._fields}
     return TippingPoints(
-        frame_of(frame, like=like), share, n, frame_of(found, like=like), states, what, at_least, at_most, columns
+        frame_of(frame, like=like),
+        share,
+        n,
+        frame_of(found, like=like),
+        states,
+        what,
+        at_least,
+        at_most,
+        columns,
+        brackets.filled.covered == brackets.filled.count,
     )
 
 
@@ -179,7 +191,9 @@ def _of_units(brackets: Brackets, units: Indices) -> tuple[int, int]:
     group = np.full(filled.movable.n_units, WRONG_CELLS)
     group[units] = HOLES
     movable = replace(filled.movable, unit_group=group)
-    only = BudgetBounds(filled.models, movable, lambda k: BudgetMoves((k, 0)), len(units))
+    wider = filled.training.certificates
+    covered = min(len(units), filled.covered)
+    only = BudgetBounds(filled.models, movable, lambda k: BudgetMoves((k, 0)), len(units), wider, covered)
     anyway: Array = brackets.anyway[left]
     is_certain = np.zeros(len(left), dtype=bool)
     if len(left):

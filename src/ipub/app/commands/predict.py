@@ -48,7 +48,8 @@ def predict(
 
     Columns written: prediction; for log_loss also probability (of the second class; of more than two, of the
     predicted one), for the hinges score; lower and upper, the bounds of that number; certain, whether no table
-    within the promise changes the class, or with --status one of certain, open and unproved; with more than two
+    within the promise changes the class, as its bounds prove, or with --status one of certain, open and unproved, for
+    which each row that bounds leave is searched, so that more may be certain; with more than two
     classes also possible, those that some table may give. Regression has no classes, hence no column certain.
 
     Examples
@@ -131,6 +132,10 @@ def _say_what_was_found(
     if has_rows:
         note(f"{model} holds training rows.")
     say(f"{found.n_rows} rows: {found.summary()}")
+    if found.share_certain is not None and found.share_certain < 1.0 and not found.with_status:
+        note(
+            "Certain by their bounds. --status searches for each of the others: it may prove more, and finds open ones."
+        )
     say_promise(found.estimator)
     rows = answer.pop("predictions", None)
     answer.update(found.counts, promise=promise_of(found.estimator), bounded=found.quantity or None, predictions=rows)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ipub.certificates.row_sums.prove import can_be_narrowed, narrowed, prove_ranges
-from ipub.certificates.row_sums.ranges import COARSE, FINEST, Accuracy, Ranges, kernel_type
+from ipub.certificates.row_sums.ranges import COARSE, FINE, FINEST, Accuracy, Ranges, kernel_type
 from ipub.certificates.row_sums.table import MOST_ROWS, MOST_WORK_OF_BUDGETS, RowTable, is_small
 from ipub.certificates.row_sums.upper import largest_scores
 from ipub.model_sets.base import NOT_CLOSED, ModelSet, Outcome, Reason
@@ -230,6 +230,55 @@ def bounds_of_smaller_budget(
     if table is None or not np.array_equal(table.directions, bounds.ranges.table.directions):
         return None
     return RowSumBounds(Ranges.of(table, bounds.ranges.lower, bounds.ranges.upper, on_path=False), bounds.widths)
+
+
+def has_proved_ranges(certificate: Certificate) -> bool:
+    """Whether a certificate has row sums over ranges that proved themselves."""
+    row_sums = certificate.part(RowSumBounds)
+    return row_sums is not None and row_sums.path is not None
+
+
+class CertifiedEnds:
+    """What a certificate says of the directions of tables; kept for further tables with the same directions."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        row_sums = certificate.part(RowSumBounds)
+        if row_sums is not None and row_sums.path is not None:
+            # They are nearly all that the certificate proves, and what is found is narrowed anyway.
+            certificate = Certificate(certificate.name, (replace(row_sums, accuracy=COARSE),), certificate.gap)
+        self._certificate = certificate
+        self._directions: Array | None = None
+        self._bounds = np.zeros((0, 2))
+
+    def of(self, directions: Array) -> tuple[Array, Array]:
+        """Return the lowest and the highest score of each direction."""
+        if self._directions is None or not np.array_equal(directions, self._directions):
+            self._directions, self._bounds = directions, self._certificate.score_bounds(directions)
+        return self._bounds[:, 0], self._bounds[:, 1]
+
+
+@overflow_means_unbounded()
+def budget_bounds_within(
+    problem: Problem, solution: Solution, movable: MovableRows, moves: BudgetMoves, known: CertifiedEnds
+) -> RowSumBounds | None:
+    """Bound the scores of a budget over the ranges that a certificate gives, narrowed (lem-smaller-budget).
+
+    The other arguments are those of `bounds_around_filling`. `known` is about a set of tables that holds all those that
+    the budget allows. None where there are no row sums, or the ranges are not finite.
+    """
+    if reason_against_proved_ranges(problem, solution) is not None:
+        return None
+    table = RowTable.around(problem, solution, movable, moves)
+    if table is None:
+        return None
+    lower, upper = known.of(table.directions)
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return None
+    try:
+        ranges = narrowed(replace(Ranges.of(table, lower, upper, on_path=False), accuracy=COARSE))
+    except np.linalg.LinAlgError:
+        return None
+    return RowSumBounds(replace(ranges, accuracy=FINE))
 
 
 def with_box(bounds: RowSumBounds) -> tuple[ModelSet, ...]:

@@ -73,14 +73,9 @@ def _converse(asked: Asked) -> str:
             "The converse is not promised: not every number within the bounds is the prediction of some filling, since "
             "bounds may be wider than they need be."
         )
-    is_open = (
-        "open ones do, since two fillings are known that give different classes"
-        if len(asked.estimator.classes_) == 2
-        else "with more than two classes no fillings are searched for, so none is called open"
-    )
     return (
-        f"The converse is not promised: a prediction that is not certain need not change. Of these, {is_open}; of "
-        "unproved ones neither is known."
+        "The converse is not promised: a prediction that is not certain need not change. Of these, open ones do, since "
+        "two fillings are known that give different classes; of unproved ones neither is known."
     )
 
 
