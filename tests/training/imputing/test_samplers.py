@@ -96,6 +96,14 @@ def test_chained_draws_depend_on_the_row():
     assert (levels[:, is_old] == 1).mean() > 0.8
 
 
+@pytest.mark.parametrize("table", [np.array([[1.0], [2.0], [3.0], [np.nan]]), pd.DataFrame({"a": ["x", "y", None]})])
+def test_chained_draws_of_a_table_with_one_column_are_those_of_a_hot_deck(table):
+    holes = holes_of(table, intervals=Intervals(level=1.0))
+    for one, other in zip(drawn(Draws("chained"), holes, 10), drawn(Draws(), holes, 10), strict=True):
+        assert (one.numbers == other.numbers).all()
+        assert (one.levels == other.levels).all()
+
+
 def test_an_imputer_of_scikit_learn_is_cloned_with_a_seed_of_its_own():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))

@@ -90,7 +90,7 @@ class Chained:
     other columns is fitted to a bootstrap sample of the rows in which the column is observed, and each hole takes the
     value of a random one of the `N_DONORS` rows whose predictions are nearest to its own. A category is predicted by
     its indicator columns. So draws depend on what is observed in the row, and are values that occur. A number outside
-    its interval keeps its hot-deck draw.
+    its interval keeps its hot-deck draw, and so does what is missing in a table with no other column.
     """
 
     def __init__(self, holes: Holes) -> None:
@@ -106,7 +106,8 @@ class Chained:
         for which, levels in missing.by_category():
             donors = np.flatnonzero(observed[:, levels.columns[0]] & counted)
             self._targets.append(_Target(levels.columns, missing.rows[which], which, donors, False))
-        self._targets = [target for target in self._targets if len(target.donors) > 1]
+        n_columns = holes.table.shape[1]
+        self._targets = [each for each in self._targets if len(each.donors) > 1 and len(each.columns) < n_columns]
 
     def _number(self, column: int, observed: NDArray[np.bool_], counted: NDArray[np.bool_]) -> _Target:
         which = np.flatnonzero(self._holes.columns == column)
