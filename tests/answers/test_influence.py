@@ -216,3 +216,13 @@ def test_errors_say_what_to_do(table):
         BoundedClassifier(uncertainty=Draws(n_draws=3)).fit(X, y > 0.0).influence(X)
     with pytest.raises(IpubError, match="worst"):
         BoundedClassifier(uncertainty=Budget(cells=1)).fit(X, y > 0.0).influence(X, by="level")
+
+
+def test_where_nothing_is_proved_influence_has_no_upper_end():
+    X = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [1.0, 1.0], [0.5, 2.0]])
+    model = BoundedClassifier("hinge", alpha=0.01, uncertainty=Budget(rows=1)).fit(X, [0, 1, 1, 0, 1])
+    assert np.isinf(model.decision_bounds(X[:1])).all()
+    for by in ("cell", "row", "column"):
+        found = model.influence(X[:1], by=by)
+        assert (found["lower"] == 0.0).all()
+        assert np.isinf(found["upper"]).all()

@@ -133,8 +133,10 @@ def test_known_values_of_a_budget_are_left_out_of_it():
     X, y, T = table()
     model = BoundedClassifier(alpha=0.3, uncertainty=Budget(cells=3)).fit(X, y > 0.0)
     curve = model.measurement_plan(T).curve
-    assert curve["certain_at_least"].tolist() == curve["certain_if_as_filled"].tolist()
-    assert curve["certain_at_least"].iloc[-1] == 60
+    assert curve["certain_if_as_filled"].iloc[-1] == 60
+    assert curve["certain_if_as_filled"].is_monotonic_increasing
+    # Values that turn out to be others are among those that may differ: the budget is what it was.
+    assert set(curve["certain_at_least"]) == {curve["certain_if_as_filled"].iloc[0]} != {60}
     predictions = model._predictions(T, None)
     known = np.arange(20) < 15
     units = predictions.missing.units(model.training_)
@@ -142,6 +144,26 @@ def test_known_values_of_a_budget_are_left_out_of_it():
     assert movable.n_units == 5
     assert set(movable.rows) == set(predictions.missing.rows[~known])
     assert len(model.sufficient_cells(T)) <= 20
+
+
+@pytest.mark.parametrize("loss", ["smoothed_hinge", "squared_hinge", "huber"])
+def test_nothing_is_certain_where_one_filling_has_several_models(loss):
+    """Two classes of equal size and a strong penalty: any intercept of an interval is best."""
+    rng = np.random.default_rng(0)
+    X, y, T = rng.normal(size=(8, 2)), np.repeat([10.0, -10.0], 4), rng.normal(size=(3, 2))
+    kind = BoundedRegressor if loss == "huber" else BoundedClassifier
+    filled = kind(loss, alpha=10.0).fit(X, y)
+    low, high = (filled.predict_bounds(T) if loss == "huber" else filled.decision_bounds(T)).T
+    is_open = (low < 0.0) & (high > 0.0)
+    assert is_open.all() == (loss != "squared_hinge")
+    X[0, 1] = np.nan
+    given = {"threshold": 0.0} if loss == "huber" else {}
+    plan = kind(loss, alpha=10.0).fit(X, y).measurement_plan(T, **given)
+    assert plan.curve["certain_at_least"].iloc[-1] <= (~is_open).sum()
+    assert (plan.curve["certain_if_as_filled"] >= plan.curve["certain_at_least"]).all()
+    if is_open.any():
+        with pytest.raises(IpubError, match="Even with all missing values"):
+            kind(loss, alpha=10.0).fit(X, y).sufficient_cells(T, **given)
 
 
 def test_a_regression_is_certain_on_one_side_of_a_threshold():

@@ -108,8 +108,22 @@ MUTANTS = (
     Mutant(
         "other uncertainty forgotten",
         "_varies_otherwise",
-        "other_cells or problem.rows.uncertain_labels or several",
-        "several",
+        "other_cells or problem.rows.uncertain_labels or not is_one",
+        "not is_one",
+        COUNTS,
+    ),
+    Mutant(
+        "several models of one filling taken for one",
+        "_varies_otherwise",
+        "not problem.penalty.n_free or problem.loss.has_bounded_third_derivative or known is not None",
+        "problem.loss.is_smooth",
+        COUNTS,
+    ),
+    Mutant(
+        "known values of a budget that may be any",
+        "_curve",
+        "n_now if around else counts.at_least(known)",
+        "predictions.certain_if_as_filled(known) if around else counts.at_least(known)",
         COUNTS,
     ),
     Mutant(

@@ -44,10 +44,10 @@ class CertainCounts:
         half, apart, group = np.full((m, n), np.inf), np.zeros((m, m)), np.zeros(m, dtype=np.intp)
         scores = predictions.scores if predictions.scores.ndim == 1 else predictions.scores.max(axis=1)
         order = np.argsort(np.argsort(scores[open_rows], kind="stable"))
-        stays = _has_own_values(predictions)[open_rows] | _varies_otherwise(predictions)
         known = None
         if training.around is None and len(training.models) == 1:
             known = KnownValues.of(missing, training.models[0], training.certificates[0])
+        stays = _has_own_values(predictions)[open_rows] | _varies_otherwise(predictions, known)
         if known is not None and m:
             rows = predictions.centers[open_rows]
             for part in known.in_parts(rows):
@@ -87,12 +87,16 @@ def _has_own_values(predictions: Predictions) -> NDArray[np.bool_]:
     return found
 
 
-def _varies_otherwise(predictions: Predictions) -> bool:
-    """Whether more than missing values is uncertain, or one filling has several models."""
+def _varies_otherwise(predictions: Predictions, known: KnownValues | None) -> bool:
+    """Whether more than missing values is uncertain, or one filling may have several models.
+
+    It has one without an intercept, where the curvature of the loss is positive everywhere, or where the mean Hessians
+    are proved to be definite, which `known` rests on (sec-known-values).
+    """
     (problem, _), missing = predictions.training.models[0], predictions.missing
     other_cells = int(np.count_nonzero(missing.matrix.radii > 0.0)) > missing.n_numbers
-    several = not problem.loss.is_smooth and problem.penalty.n_free > 0
-    return bool(other_cells or problem.rows.uncertain_labels or several)
+    is_one = not problem.penalty.n_free or problem.loss.has_bounded_third_derivative or known is not None
+    return bool(other_cells or problem.rows.uncertain_labels or not is_one)
 
 
 def _apart(predictions: Predictions, rows: Array, group: Indices) -> Array:

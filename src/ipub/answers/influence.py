@@ -126,7 +126,9 @@ def _mean(found: Influence, count: int) -> Influence:
     with overflow_means_unbounded():
         lower = down(down(found.lower - sum_error(found.lower, count + 2)) / max(1, count))
         upper = up(up(found.upper + sum_error(found.upper, count + 2)) / max(1, count))
-    return Influence(np.maximum(lower, 0.0), np.nan_to_num(upper, nan=np.inf), found.estimate / max(1, count))
+    return Influence(
+        np.maximum(lower, 0.0), np.nan_to_num(upper, nan=np.inf, posinf=np.inf), found.estimate / max(1, count)
+    )
 
 
 def _summed(groups: Indices, n_groups: int, found: Influence, width: float) -> tuple[Array, Array]:
@@ -135,7 +137,7 @@ def _summed(groups: Indices, n_groups: int, found: Influence, width: float) -> t
     upper = np.bincount(groups, found.upper, minlength=n_groups).astype(float)
     with overflow_means_unbounded():
         lower = np.maximum(down(lower - sum_error(lower, len(groups) + 2)), 0.0)
-        upper = np.fmin(np.nan_to_num(up(upper + sum_error(upper, len(groups) + 2)), nan=np.inf), width)
+        upper = np.fmin(np.nan_to_num(up(upper + sum_error(upper, len(groups) + 2)), nan=np.inf, posinf=np.inf), width)
     return np.minimum(lower, upper), upper
 
 

@@ -40,8 +40,8 @@ class MeasurementPlan:
     ``values`` of a row or column, ``cost`` and ``total_cost``."""
     curve: Any
     """A frame: ``n_cells`` values are known, and so many predictions are certain then. ``certain_at_least``: whatever
-    the values are (proved); ``certain_if_as_filled``: if they are what is filled in (proved); ``certain_estimate``: to
-    first order."""
+    the values are (proved; with a `Budget` no more than now); ``certain_if_as_filled``: if they are what is filled in
+    (proved); ``certain_estimate``: to first order."""
     n_rows: int
     """Predictions."""
     n_missing: int
@@ -143,14 +143,17 @@ def _curve(
     counts = CertainCounts.of(predictions)
     around = predictions.training.around is not None
     found: dict[str, list[int]] = {name: [] for name in CURVE}
+    at_least = filled = 0
     with progress("Certifying with values known", len(ends), bool(verbose)) as report:
         for end in ends:
             known = np.isin(groups, order[:end])
-            filled = n_now if not known.any() else predictions.certain_if_as_filled(known)
             left = lacks.gap - lacks.harm[:, known].sum(axis=1)
-            # A number of a budget is known once it is found to be as filled in.
+            # What is certain with fewer values known stays so. A value of a budget that turns out to be another one is
+            # one of those that may differ, and nothing is gained.
+            at_least = max(at_least, n_now if around else counts.at_least(known))
+            filled = max(filled, at_least, predictions.certain_if_as_filled(known) if known.any() else n_now)
             found["n_cells"].append(int(np.count_nonzero(known)))
-            found["certain_at_least"].append(filled if around else counts.at_least(known))
+            found["certain_at_least"].append(at_least)
             found["certain_if_as_filled"].append(filled)
             found["certain_estimate"].append(m - int(np.count_nonzero(left > 1e-9 * np.abs(lacks.gap))))
             report(len(found["n_cells"]))

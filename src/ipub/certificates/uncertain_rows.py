@@ -91,7 +91,8 @@ def bounds_of_uncertain_rows(
     if added is not None:
         with overflow_means_unbounded():
             low, high = down(low + added[:, 0]), up(high + added[:, 1])
-        low, high = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf), np.nan_to_num(high, nan=np.inf, neginf=np.inf)
+        low = np.nan_to_num(low, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+        high = np.nan_to_num(high, nan=np.inf, posinf=np.inf, neginf=np.inf)
     return np.column_stack([low, high])
 
 

@@ -191,7 +191,9 @@ def _narrowed_under(
         if not work.allows(price):
             return _Narrowed(ranges, directions, highest, is_cut_short=True)
         work.spend(price)
-        highest = min(highest, float(np.nan_to_num(largest_scores(ranges, supposed.t[None])[0], nan=np.inf)))
+        highest = min(
+            highest, float(np.nan_to_num(largest_scores(ranges, supposed.t[None])[0], nan=np.inf, posinf=np.inf))
+        )
         if highest < supposed.score:
             break
         which, n = directions.which, len(directions.which)
