@@ -139,6 +139,42 @@ def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling(alpha, s
     assert (widths[-1] <= np.ptp(worst, axis=1) * (1 + slack)).all()
 
 
+def test_no_budget_of_many_missing_values_is_wider_than_any_filling():
+    """Of three classes, each with a model of its own, and few rows: alone budgets are up to three times as wide."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), np.arange(60) % 3
+    X[np.arange(60), y] += 1.5
+    X.ravel()[rng.permutation(X.size)[:12]] = np.nan
+    rows = rng.normal(size=(20, 6))
+    worst = np.ptp(BoundedClassifier(alpha=0.03).fit(X, y).decision_bounds(rows), axis=2)
+    for k in (1, 2, 3, 5, 8, 12):
+        bounds = BoundedClassifier(alpha=0.03, uncertainty=Budget(cells=k)).fit(X, y).decision_bounds(rows)
+        assert (np.ptp(bounds, axis=2) <= worst * (1.0 + 1e-9)).all(), k
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_that_any_filling_narrows_hold_for_every_table_of_the_budget(seed):
+    """Half of four missing values differ: all pairs of them at their ends, and inside."""
+    rng = np.random.default_rng(seed)
+    X, rows = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
+    y = X.sum(axis=1) + rng.normal(size=9)
+    holes = [divmod(int(k), 2) for k in rng.permutation(18)[:4]]
+    for i, j in holes:
+        X[i, j] = np.nan
+    ranges = np.array([(-1.5, 2.0), (-2.0, 1.0)])
+    model = BoundedRegressor(alpha=0.4, intervals=ranges, uncertainty=Budget(cells=2)).fit(X, y)
+    low, high = model.predict_bounds(rows).T
+    filled = np.where(np.isnan(X), ranges.mean(axis=1), X)
+    for chosen in itertools.combinations(holes, 2):
+        for values in itertools.product(*(np.linspace(*ranges[j], 5) for _, j in chosen)):
+            other = filled.copy()
+            for (i, j), value in zip(chosen, values, strict=True):
+                other[i, j] = value
+            found = scores_of(other, y, 0.4, rows, BoundedRegressor)
+            assert (low <= found + 1e-9).all()
+            assert (found <= high + 1e-9).all()
+
+
 @pytest.mark.parametrize("filling", ["middle", "mean", "median", SimpleImputer(), "table"])
 def test_the_model_is_that_of_the_filled_in_table(filling):
     X, y = table()

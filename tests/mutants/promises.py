@@ -110,8 +110,8 @@ MUTANTS = (
     Mutant(
         "any filling in place of all cells",
         "_others",
-        "filled.boxes() if uncertainty.wrong_cells else",
-        "filled.boxes() if False else",
+        "_of_wrong_cells(data, filled) if uncertainty.wrong_cells else",
+        "_of_wrong_cells(data, filled) if False else",
         (f"{UNCERTAINTY}::test_what_cannot_be_certified_falls_back_to_any_filling_and_says_so",),
     ),
     Mutant(

@@ -33,6 +33,13 @@ MUTANTS = (
         EXACT,
     ),
     Mutant(
+        "narrower ranges than any filling has",
+        "narrowed_by_all_fillings",
+        "bounds.ranges.within(low, high)",
+        "bounds.ranges.within(0.5 * (low + high), 0.5 * (low + high))",
+        ("estimators/test_uncertainty.py::test_bounds_that_any_filling_narrows_hold_for_every_table_of_the_budget",),
+    ),
+    Mutant(
         "a certificate of fewer units than differ",
         "BudgetBounds._of",
         "number <= self._covered",

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ipub.certificates import ANY_FILLING, CERTIFICATES, Certificate, TrainedModel
-from ipub.certificates.row_sums.bounds import RowSumBounds, bounds_around_filling, with_box
+from ipub.certificates.row_sums.bounds import (
+    RowSumBounds,
+    bounds_around_filling,
+    has_proved_ranges,
+    narrowed_by_all_fillings,
+    with_box,
+)
 from ipub.errors import IpubError, IpubWarning, LetOneDiffer, warn_user
-from ipub.model_sets.base import Outcome
+from ipub.model_sets.base import ModelSet, Outcome
 from ipub.model_sets.region import Region
 from ipub.numeric.parallel import single_threaded_blas
 from ipub.numeric.rounding import Array, check_arithmetic, down, up
@@ -41,6 +47,10 @@ NOT_PROVED = (
 LESS_THAN_ONE = "{share} of {n} missing values is less than one: the budget is 0; {remedy} lets one differ."
 """The warning where a share lets no missing value differ."""
 
+MOST_ALONE = 16
+"""Budgets of at least one in so many missing values are bounded over any filling too, which may be narrower: width
+against time."""
+
 UNBOUNDED = (
     "No bounds around the filled-in table could be proved: {why}. Nothing else is known of tables without some of "
     "their rows, so every bound is infinite."
@@ -60,6 +70,12 @@ class FilledTraining:
     """Its holes and its observed cells, each with the ways in which it may differ."""
     n_holes: int
     """Number of missing values; a missing category counts as one."""
+    of_all: list[Certificate] = field(default_factory=list, repr=False)
+    """Of each model, for any filling; empty until a budget has asked for them."""
+
+    def weights(self) -> list[Array]:
+        """Return those of each model."""
+        return [model.solution.w for model in self.models]
 
     def boxes(self) -> IntervalMatrix:
         """Return the smallest table of intervals that contains all tables in which anything differs."""
@@ -198,18 +214,41 @@ def _certificates(
     promise = ANY_FILLING if is_any_filling else uncertainty.promise(filled.n_holes)
     failed = any(attempt.found is None for attempt in attempts)
     others = _others(parameters, data, filled, uncertainty) if failed else ()
+    wider = _wider(parameters, data, filled, uncertainty, others)
     instead = "all cells" if uncertainty.wrong_cells else "any filling"
     instead += " with as many wrong labels" if uncertainty.labels else ""
     not_proved = UNBOUNDED if uncertainty.rows else NOT_PROVED
     certificates = []
     for k, (attempt, model) in enumerate(zip(attempts, filled.models, strict=True)):
         if attempt.found is not None:
-            certificate = Certificate(parameters.certificate, with_box(attempt.found), model.solution.gap)
+            found, more = attempt.found, tuple[ModelSet, ...]()
+            if wider is not None:
+                if has_proved_ranges(wider[k]):
+                    found = narrowed_by_all_fillings(found, wider[k])
+                # The box of weights that the budget proves takes the place of other regions.
+                more = tuple(part for part in wider[k].parts if not isinstance(part, Region))
+            certificate = Certificate(parameters.certificate, (*with_box(found), *more), model.solution.gap)
         else:
             note = not_proved.format(why=attempt.note, instead=instead)
             certificate = replace(others[k], name=parameters.certificate, gap=model.solution.gap, note=note)
         certificates.append(replace(certificate, promise=promise))
     return tuple(certificates)
+
+
+def _wider(
+    parameters: Parameters,
+    data: TrainingData,
+    filled: FilledTraining,
+    uncertainty: Budget,
+    others: Sequence[Certificate],
+) -> Sequence[Certificate] | None:
+    """Return certificates for any filling, which a budget of missing values alone meets; None where it is small."""
+    may_be_wider = bool(others) or MOST_ALONE * uncertainty.count(filled.n_holes) > filled.n_holes
+    if uncertainty.has_more_than_holes or not may_be_wider:
+        return None
+    if not filled.of_all:
+        filled.of_all.extend(others or _others(parameters, data, filled, uncertainty))
+    return filled.of_all
 
 
 def moves_of(uncertainty: Budget, filled: FilledTraining) -> BudgetMoves:
@@ -233,19 +272,34 @@ def _others(
         return tuple(Certificate(parameters.certificate, (each,), 0.0) for each in unknown)
     recipe = CERTIFICATES[parameters.certificate]
     recipe = CERTIFICATES["tight"] if recipe.retrains else recipe
-    rows: tuple[Rows, ...] = data.rows
-    engine = engine_of(rows[0])
-    assert isinstance(engine, MemoryRows)
-    matrix = filled.boxes() if uncertainty.wrong_cells else _widened(engine.matrix, filled.table)
-    if matrix is not engine.matrix:
-        rows = tuple(on_engine(each, MemoryRows(matrix, engine.y, engine.weight)) for each in rows)
+    rows = _of_wrong_cells(data, filled) if uncertainty.wrong_cells else any_filling(data, filled)
     if uncertainty.labels:
         rows = tuple(with_wrong_labels(each, int(uncertainty.labels)) for each in rows)
-    models = train(replace(parameters, verbose=0), rows, [model.solution.w for model in filled.models])
+    models = train(replace(parameters, verbose=0), rows, filled.weights())
     certificates = tuple(recipe(*model) for model in models)
     for model in models:
         model.problem.rows.clear_cache()
     return certificates
+
+
+def any_filling(data: TrainingData, filled: FilledTraining) -> tuple[Rows, ...]:
+    """Return the rows of each model with missing values anywhere in their intervals, or where they are filled in."""
+    engine = engine_of(data.rows[0])
+    assert isinstance(engine, MemoryRows)
+    return _with_cells(data, engine, _widened(engine.matrix, filled.table))
+
+
+def _of_wrong_cells(data: TrainingData, filled: FilledTraining) -> tuple[Rows, ...]:
+    """Return the rows of each model with all that may differ anywhere it may be."""
+    engine = engine_of(data.rows[0])
+    assert isinstance(engine, MemoryRows)
+    return _with_cells(data, engine, filled.boxes())
+
+
+def _with_cells(data: TrainingData, engine: MemoryRows, matrix: IntervalMatrix) -> tuple[Rows, ...]:
+    if matrix is engine.matrix:
+        return data.rows
+    return tuple(on_engine(each, MemoryRows(matrix, engine.y, engine.weight)) for each in data.rows)
 
 
 def _anywhere(model: TrainedModel) -> Region:

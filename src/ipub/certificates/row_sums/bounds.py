@@ -281,6 +281,24 @@ def budget_bounds_within(
     return RowSumBounds(replace(ranges, accuracy=FINE))
 
 
+@overflow_means_unbounded()
+def narrowed_by_all_fillings(bounds: RowSumBounds, all_fillings: Certificate) -> RowSumBounds:
+    """Return the bounds of a budget over what is known of all fillings too, among which it is (lem-smaller-budget).
+
+    Both have proved ranges, of the same number of columns; the ranges of the budget are cut and narrowed again.
+    """
+    directions = bounds.ranges.table.directions
+    try:
+        low, high = CertifiedEnds(all_fillings).of(directions)
+        within = bounds.ranges.within(low, high)
+        if not ((within.lower > bounds.ranges.lower) | (within.upper < bounds.ranges.upper)).any():
+            return bounds
+        # On the way from w to a completion nothing is known of them.
+        return replace(bounds, ranges=narrowed(bounds.ranges.of_completions(within.lower, within.upper)))
+    except np.linalg.LinAlgError:
+        return bounds
+
+
 def with_box(bounds: RowSumBounds) -> tuple[ModelSet, ...]:
     """Return bounds with the box of the weights that they prove, which can be kept without training rows."""
     ranges = bounds.ranges
