@@ -157,20 +157,21 @@ def test_bounds_that_any_filling_narrows_hold_for_every_table_of_the_budget(seed
     """Half of four missing values differ: all pairs of them at their ends, and inside."""
     rng = np.random.default_rng(seed)
     X, rows = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
-    y = X.sum(axis=1) + rng.normal(size=9)
+    y = (X.sum(axis=1) + rng.normal(size=9) > 0.0).astype(int)
+    y[:2] = 0, 1
     holes = [divmod(int(k), 2) for k in rng.permutation(18)[:4]]
     for i, j in holes:
         X[i, j] = np.nan
     ranges = np.array([(-1.5, 2.0), (-2.0, 1.0)])
-    model = BoundedRegressor(alpha=0.4, intervals=ranges, uncertainty=Budget(cells=2)).fit(X, y)
-    low, high = model.predict_bounds(rows).T
+    model = BoundedClassifier(alpha=0.1, intervals=ranges, uncertainty=Budget(cells=2)).fit(X, y)
+    low, high = model.decision_bounds(rows).T
     filled = np.where(np.isnan(X), ranges.mean(axis=1), X)
     for chosen in itertools.combinations(holes, 2):
         for values in itertools.product(*(np.linspace(*ranges[j], 5) for _, j in chosen)):
             other = filled.copy()
             for (i, j), value in zip(chosen, values, strict=True):
                 other[i, j] = value
-            found = scores_of(other, y, 0.4, rows, BoundedRegressor)
+            found = scores_of(other, y, 0.1, rows)
             assert (low <= found + 1e-9).all()
             assert (found <= high + 1e-9).all()
 

@@ -37,7 +37,7 @@ MUTANTS = (
         "narrowed_by_all_fillings",
         "bounds.ranges.within(low, high)",
         "bounds.ranges.within(0.5 * (low + high), 0.5 * (low + high))",
-        ("estimators/test_uncertainty.py::test_bounds_that_any_filling_narrows_hold_for_every_table_of_the_budget",),
+        ("soundness/test_around_filling.py::test_bounds_of_budgets_hold_over_their_ranges_and_those_of_larger_ones",),
     ),
     Mutant(
         "a certificate of fewer units than differ",

@@ -17,6 +17,7 @@ from ipub.certificates.row_sums.bounds import (
     bounds_around_filling,
     bounds_of_smaller_budget,
     budget_bounds_within,
+    narrowed_by_all_fillings,
     with_box,
 )
 from ipub.certificates.row_sums.variants import make_variants
@@ -44,16 +45,23 @@ def wrong_scores(
     widths=None,
     larger=None,
     is_narrowed=False,
+    is_met=False,
 ) -> tuple[int, list[str]]:
     """Compare the bounds with the exact models of all vertices and some inner points; no tolerance.
 
-    With a `larger` budget they are over the ranges that are proved for that, as these are or narrowed.
+    With a `larger` budget they are over the ranges that are proved for that, as these are or narrowed, or met with
+    those that the budget itself proves.
     """
     moves = BudgetMoves(larger or counts)
     found = bounds_around_filling(case.problem, solution, case.movable, moves, widths).found
     if found is None:
         return 0, []
-    if is_narrowed:
+    if is_met:
+        own = bounds_around_filling(case.problem, solution, case.movable, BudgetMoves(counts)).found
+        if own is None:
+            return 0, []
+        found = narrowed_by_all_fillings(own, Certificate("tight", with_box(found), 0.0))
+    elif is_narrowed:
         known = CertifiedEnds(Certificate("tight", with_box(found), 0.0))
         found = budget_bounds_within(case.problem, solution, case.movable, BudgetMoves(counts), known)
     elif larger:
@@ -160,6 +168,20 @@ def test_bounds_of_smaller_budgets_hold_over_the_narrowed_ranges_of_larger_ones(
             widths += [np.subtract(*each.ends(case.X_test)[::-1]).sum() for each in (plain, narrow)]
     assert total > 0
     assert 0.0 < widths[1] <= 1.001 * widths[0]
+    report_proofs(total)
+
+
+@each_loss
+@each_intercept
+def test_bounds_of_budgets_hold_over_their_ranges_and_those_of_larger_ones(loss, intercept, report_proofs):
+    rng = np.random.default_rng([23, len(loss), intercept])
+    total = 0
+    for counts, larger in [((1, 0), (1, 0)), ((1, 0), (2, 0)), ((2, 0), (3, 0)), ((0, 1), (1, 1))]:
+        case = filled_case(rng, loss, intercept=intercept)
+        count, wrong = wrong_scores(case, counts, train(case.problem), larger=larger, is_met=True)
+        assert wrong == []
+        total += count
+    assert total > 0
     report_proofs(total)
 
 
