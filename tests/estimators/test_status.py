@@ -265,6 +265,8 @@ def test_the_status_of_a_row_is_its_own_wherever_it_is_shown(kind, parameters):
     rows[1, 0] = np.nan
     if kind == "categories":
         rows = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(kind=["p", "q", None, "r", "p", "q", "r"] * 2)
+    if kind == "categories" or "loss" in parameters:  # rows of these take a second each
+        rows = rows[1::3]
     status = clf.predict_status(rows)
     assert len(set(status)) > 1
     one_by_one = [rows[k : k + 1] for k in range(len(rows))]
