@@ -113,6 +113,7 @@ def test_json_says_what_the_screen_says():
     ("arguments", "model", "words"),
     [
         (["--only-open"], "amount.ipub", "--only-open is about classes, and this is a regression"),
+        (["--status"], "amount.ipub", "--status is about classes, and this is a regression"),
         (["--id", "idd"], "y.ipub", "no column 'idd'. Did you mean 'id'?"),
         (["--sort", "lenght"], "y.ipub", "--sort lenght is not known: use row, width."),
     ],

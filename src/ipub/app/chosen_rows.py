@@ -15,15 +15,15 @@ from ipub.app.predictions import widths_of
 Columns = dict[str, Any]
 
 
-def check_choice_of_rows(estimator: Any, *, only_open: bool, by_width: bool) -> None:
+def check_choice_of_rows(estimator: Any, *, only_open: bool, status: bool, by_width: bool) -> None:
     """Raise an error for a choice that the model has no answer to."""
-    if not (only_open or by_width):
+    if not (only_open or status or by_width):
         return
-    option = "--only-open" if only_open else "--sort width"
+    option = "--status" if status else "--only-open" if only_open else "--sort width"
     if estimator.certificate_ is None:
         raise TableError(f"{option} needs bounds, and the model was fitted without: leave out --certificate none.")
-    if only_open and not hasattr(estimator, "classes_"):
-        raise TableError("--only-open is about classes, and this is a regression: --sort width shows the widest first.")
+    if (only_open or status) and not hasattr(estimator, "classes_"):
+        raise TableError(f"{option} is about classes, and this is a regression: --sort width shows the widest first.")
 
 
 def chosen(pieces: Iterable[Columns], *, only_open: bool, by_width: bool, with_numbers: bool) -> Iterator[Columns]:

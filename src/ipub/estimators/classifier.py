@@ -83,7 +83,8 @@ default="quantile"
         Whether to scale columns: to mean 0 and standard deviation 1, or to the range -1 to 1, of the observed values
         in rows with a positive weight. The scaling is learnt once from the observed values and is the same for every
         filling. `intervals` and all rows stay in the units of X; `coef_` and its bounds belong to the
-        scaled columns. Columns with one value are only shifted; columns of categories are not scaled.
+        scaled columns. A column with one value becomes 0 with "standard" and -1 with "minmax"; columns of categories
+        are not scaled.
     uncertainty : "worst", Budget or Draws, default="worst"
         What the bounds are about: every filling of the holes (the worst case); tables that differ from a filled-in one
         in few cells (`ipub.Budget`); or those that an imputer draws (`ipub.Draws`), with a probability.

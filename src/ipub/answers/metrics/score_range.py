@@ -17,7 +17,7 @@ class ScoreRange:
 
     metric: str
     value: float
-    """Of the model that `predict` uses."""
+    """Of the model that `predict` uses, which is trained up to `tol`: a loose one may leave it outside of the range."""
     lower: float
     upper: float
     """Certified: for every table that `promise` is about, the metric of its model is between these."""

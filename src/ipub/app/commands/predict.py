@@ -80,7 +80,7 @@ def predict(
     estimator, metadata, has_rows = load_with_metadata(model)
     if getattr(estimator, "feature_names_in_", None) is None:
         raise tables.TableError(f"{model} was fitted without column names: fit it with `ipub fit`, or on a DataFrame.")
-    check_choice_of_rows(estimator, only_open=only_open or status, by_width=sort == "width")
+    check_choice_of_rows(estimator, only_open=only_open, status=status, by_width=sort == "width")
     if status:
         estimator = refitted(model, train)
     with (

@@ -3,7 +3,7 @@
 A model file is a zip archive: ``model.json`` names the class, its parameters, its fitted attributes and any
 metadata, and every array is a ``.npy`` member. Nothing in it is ever executed, so a file from a stranger can
 be loaded. Numbers are stored bit by bit. A file holds the certificates as they are, training rows included, or with
-``rows=False`` the form of `Certificate.without_training_rows`, whose bounds are wider. Its header says which.
+``rows=False`` the form of `Certificate.without_training_rows`, whose bounds are mostly wider. Its header says which.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def save(
     rows : bool, default=True
         Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
         missing cells, those where the derivative of a hinge jumps, and with row sums or `max_label_errors` all. Without
-        them bounds are wider, and the file holds sums over many rows (never over fewer than five) in their place.
+        them bounds are mostly wider, and the file holds sums over many rows (never over fewer than five) in their place.
     training_rows : bool, optional
         Former name of `rows`.
 
@@ -165,7 +165,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator that `save` wrote: it predicts exactly as the saved one.
 
     Its bounds are those of the saved one if it was saved with rows (but for pointwise bounds, which need the training
-    table), and else wider.
+    table), and else mostly wider.
 
     Raises
     ------
