@@ -5,12 +5,13 @@ import shlex
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier
-from ipub.app import advice, budgets, cli, penalty_screen, predictions
+from ipub.app import advice, budgets, cli, fit_report, penalty_screen, predictions
 from ipub.app.files.modelfile import load
 
 N = 91
@@ -326,6 +327,29 @@ def test_missing_categories_are_named_and_have_no_intervals(holed):
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.0001")
     assert "by a first estimate: site (100 %)" in done.stdout
     assert "--interval-level" not in done.stdout
+
+
+def test_a_share_is_rounded_down_wherever_it_is_shown(monkeypatch):
+    frame = with_holes(288)
+    frame["b"] = frame["b"].fillna(0.0)
+    frame.to_csv("t.csv", index=False)
+    share = 276 / 288
+
+    def sampled(_estimator, X, _seconds):
+        certain = np.arange(X.num_rows) < share * X.num_rows
+        return {
+            "prediction": pa.array(np.where(np.arange(X.num_rows) % 2, "yes", "no")),
+            "lower": pa.array(np.zeros(X.num_rows)),
+            "upper": pa.array(np.ones(X.num_rows)),
+            "certain": pa.array(certain),
+        }
+
+    for module in (penalty_screen, fit_report):
+        monkeypatch.setattr(module, "sampled_predictions", sampled)
+    shown = run("fit", "t.csv", "--target", "y").stdout
+    assert "276 of 288 predictions (95 %)" in shown
+    assert "96 %" not in shown
+    assert re.search(r"one standard error .* 95 % ", shown) or re.search(r"least loss .* 95 % ", shown)
 
 
 # --- one class -------------------------------------------------------------------------------------------------------

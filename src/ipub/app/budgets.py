@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from ipub.answers.shown_numbers import share_in_words
 from ipub.app.advice import (
     NEARLY,
     NOTHING,
@@ -150,7 +151,7 @@ def _show_budget(trials: Trials, offer: Offer, command: SameCommand, target: str
     kept, missing, _, at_filled, _ = budget
     differ = "differs" if kept == 1 else "differ"
     condition = (
-        f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) {differ} "
+        f"as long as at most {kept:,} of the {missing:,} missing values ({share_in_words(kept / missing)}) {differ} "
         "from the filled-in ones (middle of the interval, most frequent category)"
     )
     accuracy = trials.accuracy(change).removeprefix(", ") if change.words else ""
@@ -215,7 +216,7 @@ def larger_budget(trials: Trials, found: Found) -> Lever | None:
             return None
         change, (kept, _, share, _, _) = other
         if kept >= MANY_MORE * cells and share >= FEW_CERTAIN:
-            words = f"{change.words}, and at most {kept} missing values ({100 * kept / n:.2g} %) differ"
+            words = f"{change.words}, and at most {kept} missing values ({share_in_words(kept / n)}) differ"
             kind = "certain" if is_classifier(trials.estimator) else "with useful bounds"
             options = {**change.options, "budget": str(kept)}
             return Lever(change._replace(words=words, options=options), share, f"{percent(share)} {kind}")

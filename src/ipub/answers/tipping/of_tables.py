@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.answers.shown_numbers import share_in_words
 from ipub.answers.status import CERTAIN, OPEN, UNPROVED
 from ipub.answers.tipping.brackets import Brackets
 from ipub.answers.tipping.budget_bounds import BudgetBounds
@@ -113,16 +114,18 @@ class TippingPoints:
             return [*_left_out(n_own), f"{always} of the {rows} {self.what} (proved)."]
         none = (
             f"None of the {rows} {self.what} while at most {proved:,} of the {n:,} missing values "
-            f"({_percent(proved / n)}) differ from the filled-in ones (proved)."
+            f"({share_in_words(proved / n)}) differ from the filled-in ones (proved)."
         )
         lines = [*_left_out(n_own), none if proved else "One missing value may be enough to change a row."]
         if found < n:
             are = "is" if found == 0 else "are"
-            lines.append(f"{found + 1:,} of them ({_percent((found + 1) / n)}) {are} known to be enough for one row.")
+            lines.append(
+                f"{found + 1:,} of them ({share_in_words((found + 1) / n)}) {are} known to be enough for one row."
+            )
         most = float(np.sort(self.at_least)[int((1.0 - MOST) * m)]) - 1.0
         if most > proved:
             so_many = "whatever all of them are" if np.isinf(most) else f"while at most {most:,.0f} differ"
-            lines.append(f"{_percent(MOST)} of the rows stay as they are {so_many} (proved).")
+            lines.append(f"{share_in_words(MOST)} of the rows stay as they are {so_many} (proved).")
         counts = [f"{np.count_nonzero(self.states == state):,} {state}" for state in (CERTAIN, OPEN, UNPROVED)]
         which = "If all of them may differ" if self.is_about_all else "Within the budget of the model"
         lines.append(f"{which}: {', '.join(counts)}.")
@@ -143,10 +146,6 @@ def _left_out(n_own: int) -> list[str]:
     """Say which rows are not counted."""
     rows = "One row is" if n_own == 1 else f"{n_own:,} rows are"
     return [f"{rows} left out: missing values of their own change them."] if n_own else []
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.2g} %"
 
 
 def tipping_points(brackets: Brackets, labels: list[Any], what: str, like: Any, verbose: int) -> TippingPoints:
