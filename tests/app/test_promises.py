@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier, Budget, Draws, IpubWarning
@@ -75,6 +76,14 @@ def test_a_budget_of_none_or_of_more_than_all_is_noted(budget, words):
     text = " ".join(done.stderr.split())
     assert text.count("udget") == words.count("udget")
     assert words in text
+
+
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_help_says_for_what_so_many_draws_are_needed(command):
+    help_of = {each.name: each.help for each in get_command(cli.app).commands[command].params if hasattr(each, "help")}
+    assert "37 for a class, 199 for a score, with 99 %" in help_of["draws"]
+    numbers = Draws(n_draws=37), Draws(n_draws=199)
+    assert min(numbers[0].class_probability, numbers[1].probability) >= 0.99
 
 
 def test_a_table_without_missing_values_is_not_checked(frame):
