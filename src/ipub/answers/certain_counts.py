@@ -44,7 +44,7 @@ class CertainCounts:
         half, apart, group = np.full((m, n), np.inf), np.zeros((m, m)), np.zeros(m, dtype=np.intp)
         scores = predictions.scores if predictions.scores.ndim == 1 else predictions.scores.max(axis=1)
         order = np.argsort(np.argsort(scores[open_rows], kind="stable"))
-        stays = _has_own_values(predictions)[open_rows] | _varies_otherwise(predictions)
+        stays = predictions.have_own_values[open_rows] | _varies_otherwise(predictions)
         known = None
         if training.around is None and len(training.models) == 1:
             known = KnownValues.of(missing, training.models[0], training.certificates[0])
@@ -76,15 +76,6 @@ class CertainCounts:
             # The first row of those that are open at once in this order is open with later ones alone.
             total += int(np.triu(together).sum(axis=1).max(initial=0))
         return total
-
-
-def _has_own_values(predictions: Predictions) -> NDArray[np.bool_]:
-    """Return which rows have missing values of their own, which nobody looks up here."""
-    extended = predictions.training.extended(predictions.rows)
-    found = np.zeros(predictions.rows.shape[0], dtype=bool)
-    found[extended.cells[0]] = True
-    found[extended.missing_categories.rows] = True
-    return found
 
 
 def _varies_otherwise(predictions: Predictions) -> bool:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.answers.certain_counts import CertainCounts
 from ipub.answers.missing_values import MissingValues
@@ -46,14 +47,35 @@ class MeasurementPlan:
     """Predictions."""
     n_missing: int
     """Missing values of the training table."""
+    n_own: int = 0
+    """Predictions that stay uncertain with the whole plan known, of rows that have missing values of their own."""
+
+    @property
+    def why_not_all(self) -> str:
+        """Why not every prediction is certain once all missing values are known; "" if all are, or fewer are found."""
+        known, certain = (int(np.asarray(self.curve[name])[-1]) for name in ("n_cells", "certain_at_least"))
+        left = self.n_rows - certain
+        if known < self.n_missing or not left:
+            return ""
+        others = left - self.n_own
+        parts = []
+        if self.n_own:
+            have = "row has missing values of its" if self.n_own == 1 else "rows have missing values of their"
+            parts.append(f"{self.n_own:,} {have} own, which the plan does not look up")
+        if others:
+            are = "is" if others == 1 else "are"
+            parts.append(f"{others:,} {are} unproved, as bounds are too wide or more may differ")
+        known_all = f"With all {self.n_missing:,} missing values known" if self.n_missing else "With no value missing"
+        return f"{known_all}, {left:,} of {self.n_rows:,} predictions may still change: {'; '.join(parts)}."
 
     def __repr__(self) -> str:
         first, last = ({name: int(np.asarray(self.curve[name])[at]) for name in CURVE} for at in (0, -1))
+        why = f"{self.why_not_all}\n" if self.why_not_all else ""
         return (
             f"{first['certain_at_least']} of {self.n_rows} predictions are certain. With {last['n_cells']} of "
             f"{self.n_missing} missing values known it is {last['certain_if_as_filled']} if they are as filled in, and "
             f"at least {last['certain_at_least']} whatever they are (proved).\n"
-            f".cells lists what to find, the best first; .curve has the way there"
+            f"{why}.cells lists what to find, the best first; .curve has the way there"
         )
 
 
@@ -75,14 +97,15 @@ def plan_of_measurements(
     if budget is not None:
         order = order[: int(np.searchsorted(total, float(budget) * (1.0 + 1e-12), side="right"))]
     ends = np.unique(np.linspace(0, len(order), min(POINTS, len(order)) + 1).astype(int))
-    curve = _curve(predictions, lacks, groups, order, ends, verbose)
+    curve, stays = _curve(predictions, lacks, groups, order, ends, verbose)
     named = {"cost": costs[order], "total_cost": np.cumsum(costs[order])}
     if by == "cell":
         cells = missing.frame(order, **named)
     else:
         cells = missing.frame_by(by, order, values=np.bincount(groups, minlength=n_groups)[order], **named)
     frame = frame_of(curve, like=missing.holes.X)
-    return MeasurementPlan(cells, frame, len(predictions.certain), len(missing))
+    n_own = int(np.count_nonzero(predictions.have_own_values & ~stays))
+    return MeasurementPlan(cells, frame, len(predictions.certain), len(missing), n_own)
 
 
 def greedy_order(lacks: Lacks, groups: Indices, cost: Array) -> Indices:
@@ -137,16 +160,22 @@ def _costs(missing: MissingValues, groups: Indices, n_groups: int, cost: Any) ->
 
 def _curve(
     predictions: Predictions, lacks: Lacks, groups: Indices, order: Indices, ends: Indices, verbose: int
-) -> dict[str, Any]:
-    """Count what is certain with the first of the groups known, at some points of the order."""
-    m, n_now = len(predictions.certain), int(np.count_nonzero(predictions.certain))
+) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """Count what is certain with the first of the groups known, at some points of the order.
+
+    Also returned is which predictions are certain with all of them known, as far as own missing values go.
+    """
+    m = len(predictions.certain)
     counts = CertainCounts.of(predictions)
     around = predictions.training.around is not None
     found: dict[str, list[int]] = {name: [] for name in CURVE}
+    are_certain = predictions.certain
     with progress("Certifying with values known", len(ends), bool(verbose)) as report:
         for end in ends:
             known = np.isin(groups, order[:end])
-            filled = n_now if not known.any() else predictions.certain_if_as_filled(known)
+            if known.any():
+                are_certain = predictions.are_certain_if_as_filled(known)
+            filled = int(np.count_nonzero(are_certain))
             left = lacks.gap - lacks.harm[:, known].sum(axis=1)
             # A number of a budget is known once it is found to be as filled in.
             found["n_cells"].append(int(np.count_nonzero(known)))
@@ -154,4 +183,4 @@ def _curve(
             found["certain_if_as_filled"].append(filled)
             found["certain_estimate"].append(m - int(np.count_nonzero(left > 1e-9 * np.abs(lacks.gap))))
             report(len(found["n_cells"]))
-    return found
+    return found, are_certain if around else predictions.certain
