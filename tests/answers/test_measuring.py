@@ -210,6 +210,15 @@ def test_rows_with_missing_values_of_their_own_and_other_uncertainty_stay_open()
     is_open = not model._predictions(T, None).certain[0]
     assert is_open
     assert CertainCounts.of(model._predictions(T, None)).at_least(everything) == 59
+    plan = model.measurement_plan(T)
+    assert plan.n_own == 1
+    assert plan.why_not_all == (
+        f"With all {n} missing values known, 1 of 60 predictions may still change: "
+        "1 row has missing values of its own, which the plan does not look up."
+    )
+    assert plan.why_not_all in repr(plan)
+    assert not model.measurement_plan(T, 2).why_not_all
+    assert not model.measurement_plan(T[1:]).why_not_all
     with pytest.raises(IpubError, match=r"only 59 of 60 .* share=0\.98"):
         model.sufficient_cells(T)
     for other in ({"max_label_errors": 1}, {"intervals": Intervals(precision={"a": 0.1})}):

@@ -5,11 +5,13 @@ import shlex
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier
-from ipub.app import advice, budgets, cli, penalty_screen, predictions
+from ipub.app import advice, budgets, cli, fit_report, penalty_screen, predictions
 from ipub.app.files.modelfile import load
 
 N = 91
@@ -255,6 +257,40 @@ def test_where_no_budget_is_proved_at_all_draws_are_named_and_the_command_gives_
     assert f"{said} are certain" in run(*command[1:]).stdout
 
 
+def test_any_filling_with_a_stronger_penalty_comes_before_a_budget():
+    frame = load_wine(as_frame=True).frame.sample(frac=1.0, random_state=0)[:120].reset_index(drop=True)
+    frame.loc[frame.index % 15 == 0, "hue"] = frame.loc[frame.index % 20 == 3, "ash"] = np.nan
+    frame["target"] = frame["target"].map({0: "a", 1: "b", 2: "c"})
+    frame.to_csv("t.csv", index=False)
+    done = run("fit", "t.csv", "--target", "target", "--alpha", "0.0056")
+    said = re.search(
+        r"^With alpha [\d.]+ \(accuracy ([\d.]+) instead of ([\d.]+)\), (\d+ of \d+ predictions \((\d+) %\)) are "
+        "certain under any filling",
+        done.stdout,
+        re.MULTILINE,
+    )
+    assert float(said[1]) >= float(said[2]) - advice.AS_ACCURATE
+    assert "--budget" not in done.stdout
+    assert "--draws" not in done.stdout
+    assert f"{said[3]} are certain" in run(*commands_in(done)[0][1:]).stdout
+    listed = re.findall(r"^- .* (\d+) % certain", done.stdout, re.MULTILINE)
+    assert all(int(share) >= int(said[4]) for share in listed)
+
+
+@pytest.mark.parametrize(("accuracy", "is_left"), [(0.90, True), (0.85, False)])
+def test_a_promise_that_assumes_more_is_left_out_where_one_that_does_not_gives_as_much(accuracy, is_left):
+    strong = advice.Lever(advice.with_alpha(0.1), 0.96, "")
+    narrow = advice.Lever(advice.Change("intervals", {"intervals__level": 0.5}, {"interval_level": "0.5"}), 0.97, "")
+
+    class Tried:
+        def is_as_accurate(self, change, other):
+            return {"alpha 0.1": accuracy, "intervals": 0.9}[change.words] >= 0.89
+
+    assert advice.is_dominated(Tried(), narrow, [strong, narrow], None) == is_left
+    assert not advice.is_dominated(Tried(), strong, [strong, narrow], None)
+    assert not advice.is_dominated(Tried(), narrow, [narrow], None)
+
+
 def test_with_the_hinge_another_loss_is_named_of_which_budgets_are_proved(holed):
     done = run("fit", "t.csv", "--target", "y", "--loss", "hinge", "--alpha", "0.03")
     assert "With --loss smoothed_hinge" in done.stdout
@@ -271,7 +307,8 @@ def test_a_budget_that_is_too_large_leads_to_a_smaller_one(holed):
 
 
 def test_a_regression_with_wide_bounds_names_the_spread_and_a_budget(holed):
-    holed["y"] = np.random.default_rng(1).normal(size=N) + holed["a"]
+    rng = np.random.default_rng(1)
+    holed["y"] = rng.normal(size=N) + holed["a"] + 2.0 * holed["b"].fillna(pd.Series(rng.normal(size=N)))
     holed.to_csv("t.csv", index=False)
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.001")
     spread = f"{np.std(holed['y']):.4g}"
@@ -290,6 +327,29 @@ def test_missing_categories_are_named_and_have_no_intervals(holed):
     done = run("fit", "t.csv", "--target", "y", "--alpha", "0.0001")
     assert "by a first estimate: site (100 %)" in done.stdout
     assert "--interval-level" not in done.stdout
+
+
+def test_a_share_is_rounded_down_wherever_it_is_shown(monkeypatch):
+    frame = with_holes(288)
+    frame["b"] = frame["b"].fillna(0.0)
+    frame.to_csv("t.csv", index=False)
+    share = 276 / 288
+
+    def sampled(_estimator, X, _seconds):
+        certain = np.arange(X.num_rows) < share * X.num_rows
+        return {
+            "prediction": pa.array(np.where(np.arange(X.num_rows) % 2, "yes", "no")),
+            "lower": pa.array(np.zeros(X.num_rows)),
+            "upper": pa.array(np.ones(X.num_rows)),
+            "certain": pa.array(certain),
+        }
+
+    for module in (penalty_screen, fit_report):
+        monkeypatch.setattr(module, "sampled_predictions", sampled)
+    shown = run("fit", "t.csv", "--target", "y").stdout
+    assert "276 of 288 predictions (95 %)" in shown
+    assert "96 %" not in shown
+    assert re.search(r"one standard error .* 95 % ", shown) or re.search(r"least loss .* 95 % ", shown)
 
 
 # --- one class -------------------------------------------------------------------------------------------------------

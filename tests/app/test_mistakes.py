@@ -158,6 +158,16 @@ def test_predict_says_what_is_wrong_and_where():
     )
 
 
+def test_columns_of_dates_are_named_with_the_options_that_leave_them_out():
+    days = pd.date_range("2020-01-01", periods=N).strftime("%Y-%m-%d")
+    table(day=days, **{"last visit": days}).to_csv("t.csv", index=False)
+    sentence = refused("fit", "t.csv", "--target", "y")
+    assert (
+        "'day' (type date32[day]), 'last visit' (type date32[day]) of t.csv hold neither numbers nor text" in sentence
+    )
+    assert "--drop day --drop 'last visit'" in sentence
+
+
 def test_classes_of_one_row_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{k % 7},{'yes' if k % 2 else 'no'}" for k in range(40)] + ["3,Yes", "4,yess"]

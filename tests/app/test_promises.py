@@ -1,9 +1,13 @@
 """Promises on the command line: `ipub fit` with each of them, `ipub predict` and `ipub check`."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import typer
+from sklearn.datasets import load_wine
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from ipub import BoundedClassifier, Budget, Draws, IpubWarning
@@ -77,6 +81,14 @@ def test_a_budget_of_none_or_of_more_than_all_is_noted(budget, words):
     assert words in text
 
 
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_help_says_for_what_so_many_draws_are_needed(command):
+    help_of = {each.name: each.help for each in get_command(cli.app).commands[command].params if hasattr(each, "help")}
+    assert "37 for a class, 199 for a score, with 99 %" in help_of["draws"]
+    numbers = Draws(n_draws=37), Draws(n_draws=199)
+    assert min(numbers[0].class_probability, numbers[1].probability) >= 0.99
+
+
 def test_a_table_without_missing_values_is_not_checked(frame):
     frame.dropna().to_csv("t.csv", index=False)
     assert run("check", "t.csv", "--target", "y").stdout == "Nothing is missing: there is nothing to check.\n"
@@ -130,6 +142,22 @@ def test_check_shows_one_promise_after_another_and_a_command_to_go_on_with(frame
     assert "2 rows of test.csv are looked at" in done.stdout
     assert "1 hole differs" not in done.stdout
     assert "Next: ipub fit t.csv --target y --alpha 0.5" in done.stdout
+
+
+def test_a_note_names_its_promises_and_a_line_whose_bounds_are_those_of_any_filling_says_so():
+    frame = load_wine(as_frame=True).frame.sample(frac=1.0, random_state=0)[:120].reset_index(drop=True)
+    frame.loc[frame.index % 15 == 0, "hue"] = frame.loc[frame.index % 20 == 3, "ash"] = np.nan
+    frame["target"] = frame["target"].map({0: "a", 1: "b", 2: "c"})
+    frame.to_csv("wine.csv", index=False)
+    given = "--draws", "3", "--alpha", "0.0056", "--seconds", "1000"
+    done = run("check", "wine.csv", "--target", "target", *given)
+    lines = [line for line in done.stdout.splitlines() if line.endswith("as any filling")]
+    assert lines
+    assert lines[-1].startswith("20 % differ")
+    assert not any(line.startswith("any filling") for line in lines)
+    notes = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
+    assert any(re.match(r"Note: .*'20 % differ': No bounds around the filled-in table", each) for each in notes)
+    assert all(each.startswith("Note: '") for each in notes)
 
 
 def test_check_says_what_it_skips(frame):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -41,6 +42,18 @@ def test_a_draft_is_read_by_fit_and_leaves_marks_out(table):
     assert found == {"body weight": (weights.min(), weights.max())}
     assert "# age = [20, " in Path("ranges.toml").read_text(encoding="utf-8")
     ran("fit", "train.csv", "--target", "y", "--ranges", "ranges.toml", "--alpha", "0.1", "--json")
+
+
+def test_the_command_that_comes_next_repeats_the_options(table):
+    table.to_csv("semi.csv", index=False, sep=";")
+    given = ["--target", "y", "--drop", "sort", "--drop", "age", "--delimiter", ";", "-o", "ranges.toml"]
+    (following,) = [line for line in ran("ranges", "semi.csv", *given).stdout.splitlines() if "ipub fit" in line]
+    words = shlex.split(following)
+    assert words[words.index("--ranges") + 1] == "ranges.toml"
+    assert [words[k + 1] for k, word in enumerate(words) if word == "--drop"] == ["sort", "age"]
+    assert words[-2:] == ["--delimiter", ";"]
+    assert "--drop sort --drop age" in Path("ranges.toml").read_text(encoding="utf-8")
+    ran(*words[1:], "--alpha", "0.1", "--json")
 
 
 def test_a_draft_is_printed_as_toml_and_as_json():

@@ -38,8 +38,8 @@ def in_it(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def scored(*arguments, model="y.ipub", code=0):
-    done = CliRunner().invoke(cli.app, ["score", model, "test.csv", *arguments])
+def scored(*arguments, model="y.ipub", test="test.csv", code=0):
+    done = CliRunner().invoke(cli.app, ["score", model, test, *arguments])
     assert done.exit_code == code, done.output
     return done
 
@@ -61,6 +61,25 @@ def test_the_screen_json_and_a_file_say_what_the_library_says():
     assert "(largest difference)" in shown
     assert "Always: the bounds hold for every filling" in shown
     assert scored("-o", "-").stdout.startswith("metric,value,lower,upper\n")
+
+
+def test_rows_without_a_group_are_a_group_of_their_own():
+    test = pd.read_csv("test.csv")
+    test.loc[3:5, "site"] = None
+    test.to_csv("no_site.csv", index=False)
+    scored("--groups", "site", "-o", "ranges.csv", test="no_site.csv")
+    found, model = pd.read_csv("ranges.csv"), load("y.ipub")
+    assert found["group"].tolist()[1:4] == ["x", "z", "(missing)"]
+    rows = test[3:6]
+    alone = model.score_range(rows[FEATURES], rows["y"], "accuracy", search=False)
+    ends = found.loc[found["group"] == "(missing)", ["lower", "upper"]].to_numpy()[0]
+    np.testing.assert_allclose(ends, [alone.lower, alone.upper])
+    test.assign(site=test["site"].map({"x": 1.0, "z": 2.0})).to_csv("no_site.csv", index=False)
+    shown = scored("--groups", "site", test="no_site.csv").stdout
+    assert "(missing)" in shown
+    assert "nan" not in shown
+    of_numbers = model.score_range(test[FEATURES], test["y"], "accuracy", groups=[1.0, np.nan] * 20, search=False)
+    assert "(missing)" in of_numbers["group"].tolist()
 
 
 def test_what_is_printed_as_an_end_is_a_bound():

@@ -88,6 +88,23 @@ def test_an_explanation_has_changes_that_flip_the_class(folder):
     assert isinstance(model, BoundedClassifier)
 
 
+def test_how_to_repeat_a_written_filling_is_said(folder):
+    given = "fit", "train.csv", "--target", "y", "--drop", "amount", "--alpha", "0.05"
+    run(*given, "--scale", "none", "-o", "plain.ipub")
+    for model, words in (("y.ipub", "a scaling of its own"), ("plain.ipub", "--scale none --alpha 0.05")):
+        tip = json.loads(run("tip", model, "test.csv", "--json").stdout)
+        row = str(next(each["row"] for each in tip["rows"] if each["at_most"]))
+        shown = run("explain", model, "test.csv", "--row", row, "--filling", "repeat.csv").stdout
+        assert words in " ".join(shown.split())
+    run("fit", "repeat.csv", "--target", "y", "--alpha", "0.05", "--scale", "none", "-o", "again.ipub")
+    found = []
+    for model in ("plain.ipub", "again.ipub"):
+        run("predict", model, "test.csv", "-o", "found.csv")
+        found.append(pd.read_csv("found.csv")["prediction"][int(row) - 1])
+    assert found[0] != found[1]
+    assert "scaling and the penalty of this one" in " ".join(run("explain", "--help").stdout.split())
+
+
 def test_a_category_that_training_did_not_see_is_a_missing_one_with_one_note(folder):
     test = pd.read_csv("test.csv")
     test.loc[2, "site"] = "west"

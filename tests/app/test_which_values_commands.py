@@ -72,6 +72,9 @@ def test_a_plan_is_that_of_the_library():
     piped = ran("plan", "y.ipub", "test.csv", "--by", "row", "-o", "-").stdout
     assert piped.splitlines()[0] == "row,values,cost,total_cost"
     assert "certain_at_least" in ran("plan", "y.ipub", "test.csv").stdout
+    test.assign(a=test["a"].mask(test.index == test["a"].abs().idxmin())).to_csv("own.csv", index=False)
+    shown = " ".join(ran("plan", "y.ipub", "own.csv").stdout.split())
+    assert "1 row has missing values of its own, which the plan does not look up" in shown
     assert "n_cells" in ran("plan", "amount.ipub", "test.csv", "--threshold", "0.1", "--budget", "2").stdout
 
 

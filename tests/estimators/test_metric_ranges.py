@@ -234,7 +234,6 @@ def test_a_group_of_one_class_has_no_recall_and_says_so():
         ({"y": [2] * 40}, "y is 2 in row 0, which is no class of the model: these are False, True"),
         ({"y": None}, "y is None"),
         ({"groups": ["a"] * 10}, "X has 40 rows, and groups has 10"),
-        ({"groups": ["a", None] * 20}, "groups has no value in row 1"),
         (
             {"scoring": "roc_auc", "y": [None] * 40},
             "needs all labels",

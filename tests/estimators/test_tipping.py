@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ipub import BoundedClassifier, BoundedPipeline, BoundedRegressor, Budget, Draws, Intervals, IpubError, certify
+from ipub.answers.tipping.of_tables import ColumnAlone
 
 LOW, HIGH = -2.0, 2.0
 RANGES = {0: (LOW, HIGH), 1: (LOW, HIGH)}
@@ -119,6 +120,28 @@ def test_columns_by_themselves_are_as_enumeration_says():
         assert line["open"] <= len(rows) - line["certain"]
     assert points.benchmarks["open"].sum() > 0
     assert "missing values of column 1: " in str(points)
+
+
+def test_a_column_is_not_blamed_for_rows_that_their_own_missing_values_change():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0.0).astype(int)
+    X[:2, 1] = np.nan
+    rows = np.array([[2.0, 0.0], [-2.0, 0.0], [np.nan, 0.0], [np.nan, 1.0]])
+    points = BoundedClassifier(alpha=0.1).fit(X, y).tipping_points(rows)
+    assert points.n_own == 2
+    assert points.benchmarks["certain"].tolist() == [2]
+    assert points.benchmarks["open"].tolist() == [0]
+    assert "2 rows are left out: missing values of their own change them." in points.sentences()
+    assert points.columns[0].sentence(2) == "All 2 missing values of column 1: no change (proved)."
+
+
+def test_a_sentence_of_a_column_says_what_happens_to_every_row():
+    alone = ColumnAlone("age", 2, 5, 1)
+    assert alone.sentence(8) == (
+        "All 2 missing values of age: 5 of 8 rows stay (proved), 1 is known to change, 2 are unproved."
+    )
+    assert "5 of the 8 other rows stay (proved)" in alone.sentence(8, 3)
 
 
 def test_of_three_classes_the_first_rival_that_wins_counts():

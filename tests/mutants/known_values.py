@@ -123,7 +123,7 @@ MUTANTS = (
         "known values of a budget that may be any",
         "_curve",
         "n_now if around else counts.at_least(known)",
-        "predictions.certain_if_as_filled(known) if around else counts.at_least(known)",
+        "m if around else counts.at_least(known)",
         COUNTS,
     ),
     Mutant(

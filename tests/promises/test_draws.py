@@ -33,7 +33,8 @@ def test_the_promise_says_the_probability_and_the_assumption_in_one_sentence():
     [
         ({"imputer": "cold_deck"}, "cold_deck.*hot_deck"),
         ({"imputer": SimpleImputer}, r"class SimpleImputer.*SimpleImputer\("),
-        ({"imputer": 3}, "imputer is a int"),
+        ({"imputer": 37}, r"imputer is 37: did you mean n_draws=37\?"),
+        ({"imputer": 0.5}, "imputer is a float"),
         ({"n_draws": 1}, "n_draws is 1"),
         ({"n_draws": 2.5}, "n_draws is 2.5"),
         ({"n_draws": True}, "n_draws is True"),

@@ -47,7 +47,7 @@ class CertainCounts:
         known = None
         if training.around is None and len(training.models) == 1:
             known = KnownValues.of(missing, training.models[0], training.certificates[0])
-        stays = _has_own_values(predictions)[open_rows] | _varies_otherwise(predictions, known)
+        stays = predictions.have_own_values[open_rows] | _varies_otherwise(predictions, known)
         if known is not None and m:
             rows = predictions.centers[open_rows]
             for part in known.in_parts(rows):
@@ -76,15 +76,6 @@ class CertainCounts:
             # The first row of those that are open at once in this order is open with later ones alone.
             total += int(np.triu(together).sum(axis=1).max(initial=0))
         return total
-
-
-def _has_own_values(predictions: Predictions) -> NDArray[np.bool_]:
-    """Return which rows have missing values of their own, which nobody looks up here."""
-    extended = predictions.training.extended(predictions.rows)
-    found = np.zeros(predictions.rows.shape[0], dtype=bool)
-    found[extended.cells[0]] = True
-    found[extended.missing_categories.rows] = True
-    return found
 
 
 def _varies_otherwise(predictions: Predictions, known: KnownValues | None) -> bool:

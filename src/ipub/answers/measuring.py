@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ipub.answers.certain_counts import CertainCounts
 from ipub.answers.missing_values import MissingValues
@@ -46,14 +47,38 @@ class MeasurementPlan:
     """Predictions."""
     n_missing: int
     """Missing values of the training table."""
+    n_own: int = 0
+    """Predictions that stay uncertain with the whole plan known, of rows that have missing values of their own."""
+    is_around_filling: bool = False
+    """Whether it is about a `Budget`: with it values are known if they turn out to be as filled in."""
+
+    @property
+    def why_not_all(self) -> str:
+        """Why not every prediction is certain once all missing values are known; "" if all are, or fewer are found."""
+        counted = "certain_if_as_filled" if self.is_around_filling else "certain_at_least"
+        known, certain = (int(np.asarray(self.curve[name])[-1]) for name in ("n_cells", counted))
+        left = self.n_rows - certain
+        if known < self.n_missing or not left:
+            return ""
+        others = left - self.n_own
+        parts = []
+        if self.n_own:
+            have = "row has missing values of its" if self.n_own == 1 else "rows have missing values of their"
+            parts.append(f"{self.n_own:,} {have} own, which the plan does not look up")
+        if others:
+            are = "is" if others == 1 else "are"
+            parts.append(f"{others:,} {are} unproved, as bounds are too wide or more may differ")
+        known_all = f"With all {self.n_missing:,} missing values known" if self.n_missing else "With no value missing"
+        return f"{known_all}, {left:,} of {self.n_rows:,} predictions may still change: {'; '.join(parts)}."
 
     def __repr__(self) -> str:
         first, last = ({name: int(np.asarray(self.curve[name])[at]) for name in CURVE} for at in (0, -1))
+        why = f"{self.why_not_all}\n" if self.why_not_all else ""
         return (
             f"{first['certain_at_least']} of {self.n_rows} predictions are certain. With {last['n_cells']} of "
             f"{self.n_missing} missing values known it is {last['certain_if_as_filled']} if they are as filled in, and "
             f"at least {last['certain_at_least']} whatever they are (proved).\n"
-            f".cells lists what to find, the best first; .curve has the way there"
+            f"{why}.cells lists what to find, the best first; .curve has the way there"
         )
 
 
@@ -75,14 +100,16 @@ def plan_of_measurements(
     if budget is not None:
         order = order[: int(np.searchsorted(total, float(budget) * (1.0 + 1e-12), side="right"))]
     ends = np.unique(np.linspace(0, len(order), min(POINTS, len(order)) + 1).astype(int))
-    curve = _curve(predictions, lacks, groups, order, ends, verbose)
+    curve, are_certain = _curve(predictions, lacks, groups, order, ends, verbose)
     named = {"cost": costs[order], "total_cost": np.cumsum(costs[order])}
     if by == "cell":
         cells = missing.frame(order, **named)
     else:
         cells = missing.frame_by(by, order, values=np.bincount(groups, minlength=n_groups)[order], **named)
     frame = frame_of(curve, like=missing.holes.X)
-    return MeasurementPlan(cells, frame, len(predictions.certain), len(missing))
+    is_around = predictions.training.around is not None
+    n_own = np.count_nonzero(predictions.have_own_values & ~(are_certain if is_around else predictions.certain))
+    return MeasurementPlan(cells, frame, len(predictions.certain), len(missing), int(n_own), is_around)
 
 
 def greedy_order(lacks: Lacks, groups: Indices, cost: Array) -> Indices:
@@ -137,13 +164,16 @@ def _costs(missing: MissingValues, groups: Indices, n_groups: int, cost: Any) ->
 
 def _curve(
     predictions: Predictions, lacks: Lacks, groups: Indices, order: Indices, ends: Indices, verbose: int
-) -> dict[str, Any]:
-    """Count what is certain with the first of the groups known, at some points of the order."""
+) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """Count what is certain with the first of the groups known, at some points of the order.
+
+    Also returned is which predictions are certain if all of them are known and as filled in.
+    """
     m, n_now = len(predictions.certain), int(np.count_nonzero(predictions.certain))
     counts = CertainCounts.of(predictions)
     around = predictions.training.around is not None
     found: dict[str, list[int]] = {name: [] for name in CURVE}
-    at_least = filled = 0
+    at_least, are_certain = 0, predictions.certain
     with progress("Certifying with values known", len(ends), bool(verbose)) as report:
         for end in ends:
             known = np.isin(groups, order[:end])
@@ -151,10 +181,12 @@ def _curve(
             # What is certain with fewer values known stays so. A value of a budget that turns out to be another one is
             # one of those that may differ, and nothing is gained.
             at_least = max(at_least, n_now if around else counts.at_least(known))
-            filled = max(filled, at_least, predictions.certain_if_as_filled(known) if known.any() else n_now)
+            if known.any():
+                are_certain = are_certain | predictions.are_certain_if_as_filled(known)
+            filled = max(at_least, int(np.count_nonzero(are_certain)))
             found["n_cells"].append(int(np.count_nonzero(known)))
             found["certain_at_least"].append(at_least)
             found["certain_if_as_filled"].append(filled)
             found["certain_estimate"].append(m - int(np.count_nonzero(left > 1e-9 * np.abs(lacks.gap))))
             report(len(found["n_cells"]))
-    return found
+    return found, are_certain

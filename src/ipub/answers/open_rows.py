@@ -116,10 +116,24 @@ class Predictions:
 
     def certain_if_as_filled(self, known: Which) -> int:
         """Count the predictions that are certain if the known values are what is filled in."""
-        open_rows = np.flatnonzero(~self.certain)
-        found = is_certain(self._recertified(known, open_rows), self.threshold) if len(open_rows) else open_rows
+        return int(np.count_nonzero(self.are_certain_if_as_filled(known)))
+
+    def are_certain_if_as_filled(self, known: Which) -> NDArray[np.bool_]:
+        """Return which predictions are certain if the known values are what is filled in."""
+        found, open_rows = self.certain.copy(), np.flatnonzero(~self.certain)
         # What is certain now stays so: fewer fillings are left.
-        return int(np.count_nonzero(self.certain) + np.count_nonzero(found))
+        if len(open_rows):
+            found[open_rows] = is_certain(self._recertified(known, open_rows), self.threshold)
+        return found
+
+    @property
+    def have_own_values(self) -> NDArray[np.bool_]:
+        """Which rows have missing values of their own, which nobody looks up here."""
+        extended = self.training.extended(self.rows)
+        found = np.zeros(self.rows.shape[0], dtype=bool)
+        found[extended.cells[0]] = True
+        found[extended.missing_categories.rows] = True
+        return found
 
     def _recertified(self, known: Which, which: Indices) -> Array:
         """Bound some rows again; around a filled-in table known values are left out of its budget."""

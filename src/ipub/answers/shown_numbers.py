@@ -29,3 +29,15 @@ def shown_number(value: float, rounding: str = decimal.ROUND_HALF_EVEN) -> str:
     text = f"{rounded:f}" if abs(value) < 1e20 else f"{value:.4g}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
+
+
+def share_in_words(share: float) -> str:
+    """Return a share of values in per cent: two digits of a small one, else whole per cent, rounded down.
+
+    Examples
+    --------
+    >>> share_in_words(2 / 151), share_in_words(0.9), share_in_words(275 / 276)
+    ('1.3 %', '90 %', '99 %')
+    """
+    parts = 100.0 * share + 1e-9
+    return f"{parts:.2g} %" if parts < 9.5 else f"{int(parts)} %"

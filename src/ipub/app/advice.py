@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
 from ipub.app.files.reading import current_reading
+from ipub.app.held_out import N_FOLDS, held_out
 from ipub.app.predictions import (
     FEW_CERTAIN,
     median_width,
@@ -46,8 +46,9 @@ TRIAL_SECONDS = 4.0
 """Half of it, or of the seconds that the fit took, is for the bounds of a trial."""
 MOST_ALPHA = 3.2
 """Strongest penalty that is tried, unless that of the fit is stronger: of scaled columns little is left beyond."""
-N_FOLDS, FOLD_ROWS = 4, 20_000
-"""Folds, and rows at most, over which a lever's accuracy is measured."""
+NEARLY, AS_ACCURATE = 0.02, 0.01
+"""A promise serves as well with so many fewer certain predictions, and so much less accuracy (of an error, in
+proportion)."""
 
 
 class SameCommand:
@@ -99,6 +100,16 @@ class Change(NamedTuple):
     dropped: str = ""
     """A column that is left out."""
 
+    @property
+    def assumes_more(self) -> bool:
+        """Whether less is promised: narrower intervals, a budget or draws."""
+        weaker = "intervals", "uncertainty"
+        return "budget" in self.options or any(name.startswith(weaker) for name in self.parameters)
+
+    def start(self) -> str:
+        """Return the words as a sentence begins with them."""
+        return self.words.capitalize() if self.dropped else f"With {self.words}"
+
 
 NOTHING = Change("", {}, {})
 
@@ -110,6 +121,8 @@ class Lever(NamedTuple):
     gain: float
     """Share of certain predictions; in a regression, how many times narrower bounds are."""
     words: str
+    says_majority: bool = False
+    """Whether all certain predictions are of the most frequent class."""
 
 
 class Trials:
@@ -127,7 +140,7 @@ class Trials:
         self.options = {"alpha": f"{fit.estimator.alpha_:g}"} if is_picked else {}
         """Of every command that is offered: with something else changed another penalty might be picked."""
         self.n_tried = 0
-        self._held_out: float | None = None
+        self._held_out: dict[str, float] = {}
 
     @property
     def has_time(self) -> bool:
@@ -140,8 +153,13 @@ class Trials:
 
     def columns(self, change: Change) -> dict[str, Any] | None:
         """Return the predictions of these rows by a fit with something changed; None without time."""
-        if not self.has_time:
-            return None
+        return self._predictions(change, self.drawn, TRIAL_SECONDS) if self.has_time else None
+
+    def columns_of_all(self, change: Change, seconds: float) -> dict[str, Any] | None:
+        """Return what `ipub fit` would say of a fit with something changed."""
+        return self._predictions(change, np.arange(self.X.num_rows), seconds)
+
+    def _predictions(self, change: Change, rows: NDArray[np.intp], seconds: float) -> dict[str, Any] | None:
         X = self.without(change)
         with warnings.catch_warnings(), working("Trying what makes the bounds narrower"):
             warnings.simplefilter("ignore")  # said once, of the model that is saved
@@ -150,9 +168,7 @@ class Trials:
             except IpubError:  # it does not go with this table
                 return None
             self.n_tried += 1
-            return sampled_predictions(
-                as_saved(other, self.with_rows), X.take(self.drawn), max(TRIAL_SECONDS, self.seconds)
-            )
+            return sampled_predictions(as_saved(other, self.with_rows), X.take(rows), max(seconds, self.seconds))
 
     def lever(self, change: Change) -> Lever | None:
         """Try a change, and return what it gives; None without time, or if it makes nothing much better."""
@@ -172,7 +188,7 @@ class Trials:
         words = f"{percent(share)} certain{' under any filling' if is_any else ''}{of_few}"
         only = only_certain_class(columns, self.y)
         words += "" if only is None else f", all of them {only}, the most frequent class"
-        return Lever(change, share, words) if share >= before + MORE_CERTAIN else None
+        return Lever(change, share, words, only is not None) if share >= before + MORE_CERTAIN else None
 
     def without(self, change: Change) -> pa.Table:
         """Return the table without what a change leaves out."""
@@ -180,12 +196,25 @@ class Trials:
 
     def accuracy(self, change: Change) -> str:
         """Return the accuracy, or error, that a lever has on held-out rows beside that of the fit; nothing if not."""
-        self._held_out = held_out(self.estimator, self.X, self.y) if self._held_out is None else self._held_out
-        other = held_out(clone(self.estimator).set_params(**change.parameters), self.without(change), self.y)
-        if np.isnan(self._held_out) or np.isnan(other):
+        before, other = self.held_out(NOTHING), self.held_out(change)
+        if np.isnan(before) or np.isnan(other):
             return ""
         what, digits = ("accuracy", ".3f") if is_classifier(self.estimator) else ("held-out error", ".4g")
-        return f", {what} {other:{digits}} instead of {self._held_out:{digits}}"
+        return f", {what} {other:{digits}} instead of {before:{digits}}"
+
+    def held_out(self, change: Change) -> float:
+        """Return the accuracy, or error, on held-out rows with something changed; draws train the same model."""
+        if change.words not in self._held_out:
+            model = clone(self.estimator).set_params(**change.parameters)
+            self._held_out[change.words] = held_out(model, self.without(change), self.y)
+        return self._held_out[change.words]
+
+    def is_as_accurate(self, change: Change, other: Change) -> bool:
+        """Whether one change is hardly less accurate than another; not if that is not known."""
+        of_change, of_other = self.held_out(change), self.held_out(other)
+        if is_classifier(self.estimator):
+            return bool(of_change >= of_other - AS_ACCURATE)
+        return bool(of_change <= of_other * (1.0 + AS_ACCURATE))
 
 
 def says_one(columns: dict[str, Any]) -> bool:
@@ -193,41 +222,32 @@ def says_one(columns: dict[str, Any]) -> bool:
     return "certain" in columns and len(columns["prediction"].unique()) == 1
 
 
-def held_out(estimator: Any, X: pa.Table, y: NDArray[Any]) -> float:
-    """Return the accuracy, or in a regression the root mean square error, in 4-fold cross-validation; NaN if none."""
-    chosen = np.random.default_rng(0).permutation(X.num_rows)[:FOLD_ROWS]
-    X, y = X.take(chosen), y[chosen]
-    is_classes = is_classifier(estimator)
-    if len(y) < 2 * N_FOLDS or (is_classes and np.unique(y, return_counts=True)[1].min() < N_FOLDS):
-        return float("nan")
-    folds = (StratifiedKFold if is_classes else KFold)(N_FOLDS, shuffle=True, random_state=0)
-    model = clone(estimator).set_params(certificate=None, uncertainty="worst", verbose=0)
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for inside, outside in folds.split(np.zeros((len(y), 1)), y):
-            try:
-                predicted = model.fit(X.take(inside), y[inside]).predict(X.take(outside))
-            except IpubError:
-                return float("nan")
-            wrong = predicted == y[outside] if is_classes else (predicted - y[outside]) ** 2
-            found.append(np.mean(wrong))
-    return float(np.mean(found)) if is_classes else float(np.sqrt(np.mean(found)))
-
-
 # --- levers ------------------------------------------------------------------------------------------
 
 
-def show_levers(
-    trials: Trials, command: SameCommand, named: list[str], first: Lever | None, *, tries_draws: bool = True
-) -> None:
-    """Say what makes more predictions certain, best first, with what each gives and the command for it.
+def tried_levers(trials: Trials, named: list[str], first: Lever | None, *, tries_draws: bool) -> list[Lever]:
+    """Return what makes more predictions certain.
 
     The columns `named` cause most of the width; the `first` lever has been tried before.
     """
     tried = first, _stronger_penalty(trials), *map(trials.lever, _changes(trials, named))
     levers = [lever for lever in tried if lever]
-    levers += [lever for lever in [_draws(trials) if tries_draws else None] if lever and len(levers) < MOST_LEVERS]
+    return levers + [
+        lever for lever in [_draws(trials) if tries_draws else None] if lever and len(levers) < MOST_LEVERS
+    ]
+
+
+def show_levers(
+    trials: Trials, command: SameCommand, named: list[str], levers: list[Lever], said: Lever | None
+) -> None:
+    """Say what makes more predictions certain, best first, with what each gives and the command for it.
+
+    Left out is what a lever that was `said` above does as well, or any that assumes less.
+    """
+    if said is not None or levers:
+        levers = [lever for lever in levers if lever is not said and not is_dominated(trials, lever, levers, said)]
+        if not levers:
+            return
     if not levers:
         if named and trials.n_tried:
             is_number = named[0] in tables.numbers_of(trials.X).column_names
@@ -241,10 +261,24 @@ def show_levers(
     what = "more predictions certain" if is_classes else "the bounds narrower"
     how = f"each was tried on {len(trials.drawn)} training rows; accuracies are of {N_FOLDS}-fold cross-validation"
     say(f"What makes {what} ({how}):", "bold")
-    for change, _, words in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
+    for change, _, words, _ in sorted(levers, key=lambda lever: -lever.gain)[:MOST_LEVERS]:
         accuracy = "" if "uncertainty" in change.parameters else trials.accuracy(change)
         say(f"- {change.words}: {words}{accuracy}:")
         say_command(command.with_options(**{**trials.options, **with_dropped(command, change)}))
+
+
+def is_dominated(trials: Trials, lever: Lever, levers: list[Lever], said: Lever | None) -> bool:
+    """Whether another lever promises more than one that assumes more, or the one that was said is better in all."""
+    if lever.change.assumes_more:
+        return any(
+            other is not lever
+            and not other.change.assumes_more
+            and not other.says_majority
+            and other.gain >= lever.gain - NEARLY
+            and trials.is_as_accurate(other.change, lever.change)
+            for other in levers
+        )
+    return said is not None and said.gain >= lever.gain and trials.is_as_accurate(said.change, lever.change)
 
 
 def with_dropped(command: SameCommand, change: Change) -> dict[str, Any]:

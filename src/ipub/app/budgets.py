@@ -1,4 +1,4 @@
-"""What is promised where any filling is too much to ask: the largest budget that keeps most predictions, or draws."""
+"""What is promised where few predictions are certain: with another setting any filling, else a budget, or draws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from ipub.answers.shown_numbers import share_in_words
 from ipub.app.advice import (
+    NEARLY,
     NOTHING,
     Change,
     Lever,
@@ -18,8 +20,17 @@ from ipub.app.advice import (
     says_one,
     stronger,
     with_alpha,
+    with_dropped,
 )
-from ipub.app.predictions import FEW_CERTAIN, how_many, median_width, percent, sampled_predictions, share_certain
+from ipub.app.predictions import (
+    FEW_CERTAIN,
+    how_many,
+    median_width,
+    only_certain_class,
+    percent,
+    sampled_predictions,
+    share_certain,
+)
 from ipub.app.screen import say, say_command, working
 from ipub.errors import IpubError
 from ipub.estimators.fitted_state import as_saved
@@ -47,8 +58,78 @@ class Found(NamedTuple):
     budget: SafeBudget
 
 
-def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, target: str) -> Found | None:
-    """Say how many missing values may differ while most predictions stay, if any may, and return that.
+class Offer(NamedTuple):
+    """A promise that keeps most predictions, and what its model predicts for the rows that the screen speaks of."""
+
+    change: Change
+    columns: dict[str, Any]
+    budget: SafeBudget | None = None
+    lever: Lever | None = None
+
+    @property
+    def found(self) -> Found | None:
+        """The budget, if it is one."""
+        return None if self.budget is None else Found(self.change, self.budget)
+
+
+def any_filling(trials: Trials, levers: list[Lever], rival: Offer | None) -> Offer | None:
+    """Return a setting that promises any filling, if it does so for nearly as many predictions as a weaker promise.
+
+    Its accuracy is nearly that of the `rival`; without one, of the fit, and most predictions are certain.
+    """
+    if trials.estimator.uncertainty != "worst":
+        return None
+    strong = [lever for lever in levers if not lever.change.assumes_more and not lever.says_majority]
+    than = NOTHING if rival is None or "uncertainty" in rival.change.parameters else rival.change
+    strong = [lever for lever in strong if trials.is_as_accurate(lever.change, than)]
+    if not strong:
+        return None
+    most = max(lever.gain for lever in strong)
+    lever = next(lever for lever in strong if lever.gain >= most - NEARLY)
+    columns = trials.columns_of_all(lever.change, MOST_SECONDS)
+    if columns is None or only_certain_class(columns, trials.y) is not None:
+        return None
+    enough = not is_wide(columns, trials.y, FEW_CERTAIN) if rival is None else _serves(columns, rival.columns)
+    return Offer(lever.change, columns, lever=lever) if enough else None
+
+
+def _serves(columns: dict[str, Any], others: dict[str, Any]) -> bool:
+    share, other = share_certain(columns), share_certain(others)
+    if share is None or other is None:
+        return median_width(columns) <= median_width(others)
+    return share >= other - NEARLY
+
+
+def show_offer(trials: Trials, offer: Offer, command: SameCommand, target: str) -> None:
+    """Say what is promised, for how many predictions, and the command that saves a model with it."""
+    if offer.budget is not None:
+        _show_budget(trials, offer, command, target)
+    elif offer.lever is not None:
+        _show_any_filling(trials, offer, command, target)
+    else:
+        _show_draws(trials, offer, command)
+
+
+def _show_any_filling(trials: Trials, offer: Offer, command: SameCommand, target: str) -> None:
+    change, columns, _, _ = offer
+    accuracy = trials.accuracy(change).removeprefix(", ")
+    start = f"{change.start()}{f' ({accuracy})' if accuracy else ''}, "
+    if share_certain(columns) is not None:
+        same = how_many(columns["certain"].true_count, len(columns["certain"]))
+        say(f"{start}{same} are certain under any filling.", "bold")
+    else:
+        width, spread = f"{median_width(columns):.4g}", f"{np.std(trials.y):.4g}"
+        say(
+            f"{start}bounds under any filling have a median width of {width} (the standard deviation of {target} is "
+            f"{spread}).",
+            "bold",
+        )
+    say("To save that model:")
+    say_command(command.with_options(**{**trials.options, **with_dropped(command, change)}))
+
+
+def budget_offer(trials: Trials, columns: dict[str, Any]) -> Offer | None:
+    """Return how many missing values may differ while most predictions stay, if any may.
 
     `columns` are the predictions that the screen speaks of.
     """
@@ -61,12 +142,16 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
         return None
     saved = as_saved(found.budget.model, trials.with_rows)
     of_all = sampled_predictions(saved, trials.X, max(MOST_SECONDS, trials.seconds))
-    if not _is_better(of_all, columns):
-        return None
-    change, (kept, missing, _, at_filled, _) = found
+    return Offer(found.change, of_all, found.budget) if _is_better(of_all, columns) else None
+
+
+def _show_budget(trials: Trials, offer: Offer, command: SameCommand, target: str) -> None:
+    change, of_all, budget, _ = offer
+    assert budget is not None
+    kept, missing, _, at_filled, _ = budget
     differ = "differs" if kept == 1 else "differ"
     condition = (
-        f"as long as at most {kept:,} of the {missing:,} missing values ({100 * kept / missing:.2g} %) {differ} "
+        f"as long as at most {kept:,} of the {missing:,} missing values ({share_in_words(kept / missing)}) {differ} "
         "from the filled-in ones (middle of the interval, most frequent category)"
     )
     accuracy = trials.accuracy(change).removeprefix(", ") if change.words else ""
@@ -86,15 +171,19 @@ def show_budget(trials: Trials, columns: dict[str, Any], command: SameCommand, t
     say(sentence[0].upper() + sentence[1:], "bold")
     say("To save a model with that promise:")
     say_command(command.with_options(**{**trials.options, **change.options, "budget": str(kept)}))
-    return found
 
 
-def show_draws(trials: Trials, command: SameCommand) -> bool:
-    """Say how many predictions are certain under draws of an imputer; whether that is said."""
+def draws_offer(trials: Trials) -> Offer | None:
+    """Return draws of an imputer, if they are affordable and make more predictions certain."""
     change = draws_in_time(trials, DRAWS_SECONDS) if is_classifier(trials.estimator) else None
     columns = None if change is None else trials.columns(change)
     if change is None or columns is None or says_one(columns) or not _is_better(columns, trials.now):
-        return False
+        return None
+    return Offer(change, columns)
+
+
+def _show_draws(trials: Trials, offer: Offer, command: SameCommand) -> None:
+    change, columns, _, _ = offer
     certain, draws = columns["certain"], change.parameters["uncertainty"]
     n_classes = len(np.unique(trials.y))
     same = how_many(certain.true_count, len(certain))
@@ -102,7 +191,6 @@ def show_draws(trials: Trials, command: SameCommand) -> bool:
     say(draws.promise_for(n_classes if n_classes > 2 else 1, is_of_classes=True))
     say("To save a model with that promise:")
     say_command(command.with_options(**{**trials.options, **change.options}))
-    return True
 
 
 def _found(trials: Trials) -> Found | None:
@@ -128,7 +216,7 @@ def larger_budget(trials: Trials, found: Found) -> Lever | None:
             return None
         change, (kept, _, share, _, _) = other
         if kept >= MANY_MORE * cells and share >= FEW_CERTAIN:
-            words = f"{change.words}, and at most {kept} missing values ({100 * kept / n:.2g} %) differ"
+            words = f"{change.words}, and at most {kept} missing values ({share_in_words(kept / n)}) differ"
             kind = "certain" if is_classifier(trials.estimator) else "with useful bounds"
             options = {**change.options, "budget": str(kept)}
             return Lever(change._replace(words=words, options=options), share, f"{percent(share)} {kind}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ipub.app.files.reading import current_reading
 from ipub.app.predictions import cell_of, percent
 from ipub.app.screen import note, say
+from ipub.certificates import ANY_FILLING
 from ipub.estimators.imputation_check import report_of
 from ipub.estimators.promise_by_promise import Checked, Promise, Skipped, imputation_promises
 from ipub.promises import Draws
@@ -17,6 +18,8 @@ from ipub.promises import Draws
 SAFE = 0.9
 """Share of the predictions that are to be certain under the promise that is advised."""
 
+ANY = "any filling"
+"""Name of the strongest promise."""
 NAME, NUMBER = 18, 9
 """Widths of the columns."""
 
@@ -53,8 +56,8 @@ def show_promises(
         found.append(each)
         say(_line(each, is_complete if is_mixed else None))
     report = report_of(checked, found)
-    for text in dict.fromkeys(promise.note for promise in report.promises if promise.note):
-        note(text)
+    for sentence in _notes(found):
+        note(sentence)
     verdict = _verdict(report.plain, report.promises, n)
     following = f"{fit_command}{_option(report.promises, draws, is_quick=is_quick)}"
     say(verdict)
@@ -86,7 +89,23 @@ def _line(promise: Promise, is_complete: NDArray[np.bool_] | None) -> str:
         cells.append(percent(promise.certain[is_complete].mean()))
     cells += [cell_of(promise.width, None).plain, f"{promise.seconds:.1f}"]
     line = f"{promise.name:<{NAME}} " + " ".join(f"{cell:>{NUMBER}}" for cell in cells)
+    if _is_as_any_filling(promise):
+        return f"{line}  as any filling"
     return line if promise.is_proved else f"{line}  unproved: a sample"
+
+
+def _is_as_any_filling(promise: Promise) -> bool:
+    """Whether nothing could be proved of a budget, so that its bounds are those of any filling."""
+    return promise.name != ANY and promise.sentence == ANY_FILLING
+
+
+def _notes(found: list[Promise]) -> list[str]:
+    """Return the notes of all promises, each with the names of those that it is about."""
+    about: dict[str, list[str]] = {}
+    for each in found:
+        if each.note and each.is_proved:
+            about.setdefault(each.note, []).append(each.name)
+    return [f"{', '.join(map(repr, names))}: {text}" for text, names in about.items()]
 
 
 def _advised(promises: tuple[Promise, ...]) -> Promise:

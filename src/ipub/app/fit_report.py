@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rich.text import Text
 from sklearn.base import is_classifier
 
-from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers
-from ipub.app.budgets import is_wide, larger_budget, show_budget, show_draws
+from ipub.app.advice import Fit, SameCommand, Trials, column_shares, show_levers, tried_levers
+from ipub.app.budgets import any_filling, budget_offer, draws_offer, is_wide, larger_budget, show_offer
 from ipub.app.files import tables
 from ipub.app.penalty_screen import penalty_sentence, show_penalty
 from ipub.app.predictions import (
@@ -104,21 +104,30 @@ def show_training(fit: Fit, command: SameCommand, target: str, answer: dict[str,
 
 
 def _show_what_helps(fit: Fit, columns: dict[str, Any], command: SameCommand, target: str) -> None:
-    """Say what is promised where few missing values differ, which columns are the reason, and what can be done."""
+    """Say the strongest promise that keeps most predictions, which columns are the reason, and what can be done.
+
+    Any filling, with another setting, is stronger than a budget, and that than draws.
+    """
     table = fit.table
     shares = column_shares(fit.estimator, table.X)
-    trials = Trials(fit, columns)
-    found = show_budget(trials, columns, command, target)
-    is_drawn = found is None and not table.is_streamed and show_draws(Trials(fit, columns), command)
+    named = list(shares) or sorted((name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k])
+    levers, offer = [], None
+    if not table.is_streamed:
+        trials = Trials(fit, columns)
+        offer = budget_offer(trials, columns)
+        first = None if offer is None or offer.found is None else larger_budget(trials, offer.found)
+        offer = draws_offer(Trials(fit, columns)) if offer is None else offer
+        trials = Trials(fit, columns)
+        is_drawn = offer is not None and offer.budget is None
+        levers = tried_levers(trials, named, first, tries_draws=not is_drawn)
+        offer = any_filling(trials, levers, offer) or offer
+        if offer is not None:
+            show_offer(trials, offer, command, target)
     if shares:
         listed = ", ".join(f"{name} ({100 * share:.0f} %)" for name, share in shares.items())
         say(f"Missing values in these columns cause most of the width, by a first estimate: {listed}")
     if not table.is_streamed:
-        named = list(shares) or sorted(
-            (name for name in table.holes if table.holes[name]), key=lambda k: -table.holes[k]
-        )
-        first = None if found is None else larger_budget(trials, found)
-        show_levers(Trials(fit, columns), command, named, first, tries_draws=not is_drawn)
+        show_levers(trials, command, named, levers, None if offer is None else offer.lever)
 
 
 def say_what_is_kept(saved: Any) -> None:

@@ -21,3 +21,6 @@ Alpha = Annotated[
         "is stronger, with a loss within one standard error of it and narrower bounds."
     ),
 ]
+
+DRAWS_FOR_99 = "37 for a class, 199 for a score, with 99 %"
+"""How many draws are needed, and for what (thm-draws-class, thm-draws-score)."""

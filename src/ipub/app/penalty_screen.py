@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import clone
 from typer import BadParameter
 
-from ipub.app.predictions import median_width, sampled_predictions, share_certain
+from ipub.app.predictions import median_width, percent, sampled_predictions, share_certain
 from ipub.app.screen import new_table, out, say, working
 from ipub.app.training_tables import TrainingTable
 from ipub.estimators.fitted_state import as_saved
@@ -86,4 +86,4 @@ def _of_bounds(columns: dict[str, Any] | None, n_cells: int) -> list[str]:
     if columns is None:
         return ["-"] * n_cells
     share, width = share_certain(columns), f"{median_width(columns):.4g}"
-    return [width] if share is None else [f"{100 * share:.0f} %", width]
+    return [width] if share is None else [percent(share), width]

@@ -23,7 +23,7 @@ SAMPLED_ROWS = 20_000
 """Rows of a streamed table that the summary is drawn from: accuracy against time."""
 MOST_VALUES = 1000
 """Different targets that are counted: more are numbers."""
-REMEDY = "Turn them into numbers or text, or leave them out with --drop."
+REMEDY = "Turn them into numbers or text (dates into days since a fixed one, say), or leave them out with {drop}."
 
 
 class TrainingTable(NamedTuple):

@@ -87,9 +87,13 @@ class Budget(Described):
         if self.cells is not None and self.share is not None:
             raise IpubError("Budget has both cells and share: give one of them.")
         if self.cells is not None and not _is_count(self.cells):
-            raise IpubError(f"cells is {self.cells!r}: give a whole number of missing values, at least 0.")
+            raise IpubError(
+                f"cells is {self.cells!r}: give a whole number of missing values, at least 0{_or_share(self.cells)}."
+            )
         if self.share is not None and not (_is_number(self.share) and 0.0 <= float(self.share) <= 1.0):
-            raise IpubError(f"share is {self.share!r}: give a share of the missing values, from 0 to 1.")
+            raise IpubError(
+                f"share is {self.share!r}: give a share of the missing values, from 0 to 1{_or_cells(self.share)}."
+            )
         if not _is_count(self.wrong_cells):
             raise IpubError(f"wrong_cells is {self.wrong_cells!r}: give a whole number of observed cells, at least 0.")
         for name, count in (("labels", self.labels), ("rows", self.rows)):
@@ -159,3 +163,17 @@ def _is_count(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _or_share(given: Any) -> str:
+    """Return a question for what is a share, also if it is text: numbers without a name are cells."""
+    try:
+        share = float(given)
+    except (TypeError, ValueError):
+        return ""
+    return f" (did you mean share={share:g}?)" if 0.0 < share < 1.0 else ""
+
+
+def _or_cells(given: Any) -> str:
+    """Return a question for what is a number of missing values."""
+    return f" (did you mean cells={given}?)" if _is_count(given) and given > 1 else ""

@@ -107,6 +107,8 @@ class Draws(Described):
                 raise IpubError(f"imputer={imputer!r} is not known: use {KINDS}.")
         elif isinstance(imputer, type):
             raise IpubError(f"imputer is the class {imputer.__name__}: give an object, {imputer.__name__}(...).")
+        elif isinstance(imputer, Integral) and not isinstance(imputer, bool):
+            raise IpubError(f"imputer is {imputer}: did you mean n_draws={imputer}? An imputer is {KINDS}.")
         elif not (hasattr(imputer, "fit_transform") or callable(imputer)):
             raise IpubError(f"imputer is a {type(imputer).__name__}: use {KINDS}.")
         self._check_n_draws()

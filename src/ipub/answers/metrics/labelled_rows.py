@@ -17,6 +17,9 @@ from ipub.training.reading.labels import as_numbers, check_targets, labels_of, o
 MOST_GROUPS = 100
 """Groups of rows, at most: more are no groups, but numbers or names of single rows."""
 
+WITHOUT_GROUP = "(missing)"
+"""How the rows are called that belong to no group."""
+
 
 class Group(NamedTuple):
     """Rows that a metric is asked of."""
@@ -54,20 +57,23 @@ def labels_as_numbers(training: Training, y: Any, n_rows: int) -> Array:
 
 
 def groups_of(groups: Any, n_rows: int) -> list[Group]:
-    """Return the groups of rows, in the order of their labels; raise IpubError where a row has none."""
+    """Return the groups of rows, in the order of their labels; rows without one are a group too, the last."""
     values = _column(groups, "groups", n_rows).tolist()
     rows: dict[Any, list[int]] = {}
+    without: list[int] = []
     for row, label in enumerate(values):
-        if is_missing(label):
-            raise IpubError("groups has no value in {row}: name a group for each row.", row=row)
-        rows.setdefault(label, []).append(row)
+        (without if is_missing(label) else rows.setdefault(label, [])).append(row)
     if len(rows) > MOST_GROUPS:
         raise IpubError(f"groups has {len(rows):,} different values: put them into at most {MOST_GROUPS} groups.")
     try:
         labels = sorted(rows)
     except TypeError:  # text and numbers
         labels = sorted(rows, key=str)
-    return [Group(label, np.array(rows[label], dtype=np.intp)) for label in labels]
+    found = [Group(label, np.array(rows[label], dtype=np.intp)) for label in labels]
+    if not without:
+        return found
+    label = next(name for name in (WITHOUT_GROUP, f"{WITHOUT_GROUP} group") if name not in rows)
+    return [*found, Group(label, np.array(without, dtype=np.intp))]
 
 
 def _column(values: Any, what: str, n_rows: int) -> NDArray[Any]:

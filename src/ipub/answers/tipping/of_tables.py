@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ipub.answers.shown_numbers import share_in_words
 from ipub.answers.status import CERTAIN, OPEN, UNPROVED
 from ipub.answers.tipping.brackets import Brackets
 from ipub.answers.tipping.budget_bounds import BudgetBounds
@@ -41,7 +42,10 @@ class TippingShare(NamedTuple):
 
 
 class ColumnAlone(NamedTuple):
-    """What the missing values of one column alone can change, whatever they are, all others as filled in."""
+    """What the missing values of one column alone can change, whatever they are, all others as filled in.
+
+    Rows that their own missing values change, whatever the training table is, are left out.
+    """
 
     column: Any
     missing: int
@@ -49,18 +53,20 @@ class ColumnAlone(NamedTuple):
     certain: int
     """Rows that are proved to stay as they are."""
     open: int
-    """Rows of which a filling was found that changes them."""
+    """Rows that missing values of the column change: a filling was found."""
 
-    def sentence(self, m: int) -> str:
-        """Return what was found of m rows."""
+    def sentence(self, m: int, n_own: int = 0) -> str:
+        """Return what was found of m rows, beside which so many are left out."""
         plural = self.missing > 1
         which = f"All {self.missing:,} missing values" if plural else "The missing value"
         of_column = f"{which} of {column_in_words(self.column)}"
         if self.certain == m:
             return f"{of_column}: no change (proved)."
-        are = "is" if self.open == 1 else "are"
-        changed = f", {self.open:,} {are} known to change" if self.open else ""
-        return f"{of_column}: {self.certain:,} of {m:,} rows stay (proved){changed}."
+        rows = f"the {m:,} other rows" if n_own else f"{m:,} rows"
+        unproved = m - self.certain - self.open
+        changed = f", {_are(self.open)} known to change" if self.open else ""
+        neither = f", {_are(unproved)} unproved" if unproved else ""
+        return f"{of_column}: {self.certain:,} of {rows} stay (proved){changed}{neither}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +84,8 @@ class TippingPoints:
     benchmarks: Any
     """A frame with a line for each of the columns with most missing values: ``column``; ``missing``, how many values
     are; ``certain``, how many rows keep their prediction if all of these are anything and all others are as filled in
-    (proved); ``open``, how many are known to change it."""
+    (proved); ``open``, how many these values are known to change. Rows that their own missing values change are not
+    counted."""
     states: NDArray[np.str_]
     """Shape (m,): the status of each row."""
     what: str
@@ -91,31 +98,38 @@ class TippingPoints:
     is_about_all: bool
     """Whether all missing values may differ in what the states are about; else no more than a budget allows."""
 
+    @property
+    def n_own(self) -> int:
+        """How many rows are left out: their own missing values change them, whatever the training table is."""
+        return int(np.count_nonzero(self.at_most == 0.0))
+
     def sentences(self) -> list[str]:
         """Return what was found, in sentences."""
         m, n = len(self.states), self.n_missing
         proved, found = (round(share * n) for share in self.share)
-        n_own = int(np.count_nonzero(self.at_most == 0.0))
+        n_own = self.n_own
         rows = f"{m - n_own:,} {'other ' if n_own else ''}rows"
         if proved >= n:
             always = f"Whatever the {n:,} missing values are, none" if n else "No value is missing: none"
             return [*_left_out(n_own), f"{always} of the {rows} {self.what} (proved)."]
         none = (
             f"None of the {rows} {self.what} while at most {proved:,} of the {n:,} missing values "
-            f"({_percent(proved / n)}) differ from the filled-in ones (proved)."
+            f"({share_in_words(proved / n)}) differ from the filled-in ones (proved)."
         )
         lines = [*_left_out(n_own), none if proved else "One missing value may be enough to change a row."]
         if found < n:
             are = "is" if found == 0 else "are"
-            lines.append(f"{found + 1:,} of them ({_percent((found + 1) / n)}) {are} known to be enough for one row.")
+            lines.append(
+                f"{found + 1:,} of them ({share_in_words((found + 1) / n)}) {are} known to be enough for one row."
+            )
         most = float(np.sort(self.at_least)[int((1.0 - MOST) * m)]) - 1.0
         if most > proved:
             so_many = "whatever all of them are" if np.isinf(most) else f"while at most {most:,.0f} differ"
-            lines.append(f"{_percent(MOST)} of the rows stay as they are {so_many} (proved).")
+            lines.append(f"{share_in_words(MOST)} of the rows stay as they are {so_many} (proved).")
         counts = [f"{np.count_nonzero(self.states == state):,} {state}" for state in (CERTAIN, OPEN, UNPROVED)]
         which = "If all of them may differ" if self.is_about_all else "Within the budget of the model"
         lines.append(f"{which}: {', '.join(counts)}.")
-        return [*lines, *(each.sentence(m) for each in self.columns)]
+        return [*lines, *(each.sentence(m - n_own, n_own) for each in self.columns if m > n_own)]
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences())
@@ -124,14 +138,14 @@ class TippingPoints:
         return "".join(f"<p>{html.escape(line)}</p>" for line in self.sentences())
 
 
+def _are(count: int) -> str:
+    return f"{count:,} {'is' if count == 1 else 'are'}"
+
+
 def _left_out(n_own: int) -> list[str]:
     """Say which rows are not counted."""
     rows = "One row is" if n_own == 1 else f"{n_own:,} rows are"
     return [f"{rows} left out: missing values of their own change them."] if n_own else []
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.2g} %"
 
 
 def tipping_points(brackets: Brackets, labels: list[Any], what: str, like: Any, verbose: int) -> TippingPoints:
@@ -182,12 +196,15 @@ def _columns(brackets: Brackets, verbose: int) -> Iterator[ColumnAlone]:
 
 
 def _of_units(brackets: Brackets, units: Indices) -> tuple[int, int]:
-    """Return how many rows are certain, and how many are known to change, if some units are anything."""
+    """Return how many rows stay, and how many are known to change, if some units are anything.
+
+    Rows that their own missing values change anyway are in neither.
+    """
     filled, asked = brackets.filled, brackets.asked
     units = units[units >= 0]
-    left = np.flatnonzero(~np.isinf(brackets.at_least))
+    is_counted = brackets.at_most > 0.0
     # Fewer values than must differ at least change nothing.
-    left = left[brackets.at_least[left] <= len(units)]
+    left = np.flatnonzero(is_counted & (brackets.at_least <= len(units)))
     group = np.full(filled.movable.n_units, WRONG_CELLS)
     group[units] = HOLES
     movable = replace(filled.movable, unit_group=group)
@@ -201,6 +218,6 @@ def _of_units(brackets: Brackets, units: Indices) -> tuple[int, int]:
     changed = 0
     for number in left[~is_certain].tolist():
         options = brackets.search.smallest(number, brackets.aims[number], len(units), units)
-        if options is not None:
+        if options is not None and len(options):
             changed += brackets.search.flip(number, brackets.aims[number], options) is not None
-    return len(asked) - len(left) + int(is_certain.sum()), changed
+    return int(is_counted.sum()) - len(left) + int(is_certain.sum()), changed

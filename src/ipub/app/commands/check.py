@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ipub.app.options import FILLING_NAMES, MOST_SEED, Alpha
+from ipub.app.options import DRAWS_FOR_99, FILLING_NAMES, MOST_SEED, Alpha
 from ipub.app.screen import json_instead, say, working
 
 
@@ -20,7 +20,7 @@ def check(
     imputer: Annotated[str, typer.Option(help=f"How holes are filled in: {', '.join(FILLING_NAMES)}.")] = "middle",
     alpha: Alpha = "1se",
     scale: Annotated[str, typer.Option(help="Scale columns inside: none, standard or minmax.")] = "standard",
-    draws: Annotated[int, typer.Option(min=2, help="How many fillings are drawn: 37 for classes with 99 %.")] = 37,
+    draws: Annotated[int, typer.Option(min=2, help=f"How many fillings are drawn: {DRAWS_FOR_99}.")] = 37,
     rows: Annotated[int, typer.Option(min=1, help="How many rows are looked at, at most.")] = 100,
     quick: Annotated[bool, typer.Option("--quick", help="Only plain draws, which prove nothing, and any filling.")] = (
         False

@@ -40,6 +40,10 @@ def explain(
     that are listed do: the model was trained again with them. The model is fitted again on its training table, whose
     rows are counted from 1.
 
+    The table of --filling changes the prediction of a model with the scaling and the penalty of this one, which were
+    learnt before anything was filled in. `ipub fit` on that table learns its own, and may not show the change; `ipub
+    verify` retrains with those of the model.
+
     Examples
     --------
     ipub explain model.ipub test.csv --row 17
@@ -88,9 +92,24 @@ def explain(
             else:
                 columns = {name: why.filling[name].to_pylist() for name in why.filling.column_names}
                 written(filling, columns | target_of(model, train))
+                say(_how_to_repeat(estimator, model))
         if figure is not None:
             save_picture(figure, lambda: why.plot().ax_)
             say(f"Figure saved to {figure}")
+
+
+def _how_to_repeat(estimator: Any, model: Path) -> str:
+    """Say with which scaling and penalty the table that was written changes the prediction."""
+    if estimator.scale is None:
+        return (
+            f"A model trained on it with the loss and the penalty of this one (--scale none --alpha "
+            f"{estimator.alpha_:g}) gives the other prediction."
+        )
+    return (
+        f"The change holds with the scaling and the penalty of {model}, which were learnt before anything was filled "
+        "in: `ipub fit` on this table learns a scaling of its own, and may not show it. `ipub verify` retrains on "
+        "fillings with the scaling and the penalty of the model."
+    )
 
 
 def _shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from ipub.app.options import CERTIFICATE_NAMES, LOSS_NAMES, MOST_SEED, Alpha
+from ipub.app.options import CERTIFICATE_NAMES, DRAWS_FOR_99, LOSS_NAMES, MOST_SEED, Alpha
 from ipub.app.screen import json_instead, note, say, working
 
 
@@ -53,7 +53,7 @@ def fit(
     ] = None,
     wrong_labels: Annotated[int, typer.Option(min=0, help="Labels, of two classes, that may be wrong.")] = 0,
     dropped_rows: Annotated[int, typer.Option(min=0, help="Training rows that may be absent.")] = 0,
-    draws: Annotated[int, typer.Option(min=0, help="Bound what an imputer draws, so often: 199 for 99 %.")] = 0,
+    draws: Annotated[int, typer.Option(min=0, help=f"Bound what an imputer draws, so often: {DRAWS_FOR_99}.")] = 0,
     imputer: Annotated[
         str | None, typer.Option(help="Imputer of --draws: hot_deck, which is the default, or chained.")
     ] = None,

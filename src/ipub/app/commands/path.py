@@ -45,6 +45,7 @@ def path(
     from ipub.app.files.atomic import check_folder
     from ipub.app.files.standard_input import STANDARD, shown_name
     from ipub.app.pictures import check_picture, save_picture
+    from ipub.app.predictions import percent
     from ipub.app.tested_rows import split_rows
     from ipub.app.training_tables import feature_names, in_memory
     from ipub.estimators import BoundedClassifier, BoundedRegressor
@@ -78,7 +79,10 @@ def path(
         shown = new_table(*(titles.get(name, name) for name in columns))
         for k in range(len(found.alphas)):
             shown.add_row(
-                *(f"{values[k]:.0%}" if name == "certain" else f"{values[k]:.4g}" for name, values in columns.items())
+                *(
+                    percent(float(values[k])) if name == "certain" else f"{values[k]:.4g}"
+                    for name, values in columns.items()
+                )
             )
         out.print(shown)
         if found.one_class is not None and found.one_class.any():

@@ -57,5 +57,7 @@ def plan(
         show(cells, SHOWN)
         show(curve, len(curve["n_cells"]))
         say("proved: certain_at_least whatever the values are, certain_if_as_filled if they are as filled in")
+        if found.why_not_all:
+            say(found.why_not_all)
         answer.update(model=str(model), by=by, n_rows=found.n_rows, n_missing=found.n_missing, cells=cells, curve=curve)
         written(output, cells)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ipub.app.screen import json_instead, note, say
+from ipub.app.screen import json_instead, note, say, say_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +38,7 @@ def ranges(
     ipub ranges train.csv --target income -o ranges.toml
     ipub fit train.csv --target income --ranges ranges.toml
     """
+    from ipub.app.check import fit_command
     from ipub.app.files import tables
     from ipub.app.files.atomic import check_folder, whole_file
     from ipub.app.training_tables import REMEDY
@@ -52,14 +53,14 @@ def ranges(
         names = [name for name in table.column_names if name not in left_out]
         columns = [described(tables.features_of(table, [name], train, REMEDY)) for name in names]
         answer["columns"] = columns
-        text = draft(columns, train, target)
+        text = draft(columns, train.name, fit_command(train.name, target or "COLUMN", {"--drop": drop}))
         if output is None:
             say(text)
         else:
             with whole_file(output) as file:
                 file.write(f"{text}\n".encode())
             say(f"Written to {output}: correct what you know better. Next:", "bold")
-            say(f"    ipub fit {train} --target {target or 'COLUMN'} --ranges {output}")
+            say_command(fit_command(train, target or "COLUMN", {"--ranges": output, "--drop": drop}))
         for column in columns:
             for mark in column.get("marks", []):
                 note(_question(column["column"], mark))
@@ -91,13 +92,16 @@ def described(column: pa.Table) -> dict[str, Any]:
     }
 
 
-def draft(columns: list[dict[str, Any]], train: Path, target: str | None) -> str:
-    """Return a TOML file that `ipub fit --ranges` reads: comments, and a line for each column of numbers."""
+def draft(columns: list[dict[str, Any]], train: str, fit: str) -> str:
+    """Return a TOML file that `ipub fit --ranges` reads: comments, and a line for each column of numbers.
+
+    `train` is the name of the table, and `fit` the command that it is for.
+    """
     from ipub.app.files.tables import toml_key
 
     lines = [
-        f"# Where missing values of {train.name} may lie, for",
-        f"# ipub fit {train.name} --target {target or 'COLUMN'} --ranges THIS_FILE",
+        f"# Where missing values of {train} may lie, for",
+        f"# {fit} --ranges THIS_FILE",
         "# Each range is what was observed: correct it where you know better. A column",
         "# that is left out keeps the rule of --intervals (the central 90 % by default).",
     ]

@@ -98,7 +98,8 @@ def _answer(found: Any, lines: dict[str, list[Any]]) -> dict[str, Any]:
     if hasattr(found, "shifts"):
         return {"promise": found.promise, "points": rows}
     columns = [each._asdict() for each in found.columns]
-    return {"missing": found.n_missing, "share": found.share._asdict(), "columns": columns, "rows": rows}
+    counts = {"missing": found.n_missing, "left_out": found.n_own}
+    return {**counts, "share": found.share._asdict(), "columns": columns, "rows": rows}
 
 
 def _drawn(found: Any) -> Any:

@@ -108,7 +108,8 @@ def save(
     rows : bool, default=True
         Whether the file may hold training rows, so that a loaded model has the bounds of this one: the rows with
         missing cells, those where the derivative of a hinge jumps, and with row sums or `max_label_errors` all. Without
-        them bounds are mostly wider, and the file holds sums over many rows (never over fewer than five) in their place.
+        them bounds are mostly wider, and the file holds sums over many rows (never over fewer than five) in their
+        place.
     training_rows : bool, optional
         Former name of `rows`.
 

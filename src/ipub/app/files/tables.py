@@ -124,7 +124,8 @@ def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[s
     """Return the named columns as float64 or text, in the order of the names; nulls of numbers are NaN.
 
     A column of text with a dictionary keeps it: the dictionary declares its levels (see `TableEncoder`). If columns
-    hold something else, a `TableError` names each of them with its type, and ends with `remedy`.
+    hold something else, a `TableError` names each of them with its type, and ends with `remedy`, in which ``{drop}``
+    stands for the options that leave them out.
     """
 
     def is_feature(kind: pa.DataType) -> bool:
@@ -132,10 +133,12 @@ def features_of(table: pa.Table, names: Sequence[str], path: str | os.PathLike[s
 
     columns = {name: table.column(name) for name in names}
     columns = {name: column if is_text(column.type) else _plain(column) for name, column in columns.items()}
-    wrong = [f"{name!r} (type {column.type})" for name, column in columns.items() if not is_feature(column.type)]
+    wrong = {name: str(column.type) for name, column in columns.items() if not is_feature(column.type)}
     if wrong:
         verb = "holds" if len(wrong) == 1 else "hold"
-        raise TableError(f"{', '.join(wrong)} of {path} {verb} neither numbers nor text. {remedy}")
+        listed = ", ".join(f"{name!r} (type {kind})" for name, kind in wrong.items())
+        drop = " ".join(f"--drop {shlex.quote(name)}" for name in wrong)
+        raise TableError(f"{listed} of {path} {verb} neither numbers nor text. {remedy.replace('{drop}', drop)}")
     return pa.table({name: column if is_text(column.type) else _as_floats(column) for name, column in columns.items()})
 
 

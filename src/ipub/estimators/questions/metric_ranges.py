@@ -48,8 +48,8 @@ class MetricRanges(Asked):
             has its own sign.
         groups : array of shape (m,), optional
             A group for each row, such as the sex of a person: metrics are of each group as well, and the largest
-            difference and the least ratio between any two of them. Of the selection rate these are known as demographic
-            parity, of recall as equal opportunity.
+            difference and the least ratio between any two of them. Rows without one are the group "(missing)". Of the
+            selection rate these are known as demographic parity, of recall as equal opportunity.
         search : bool, default=True
             Whether fillings are searched for that push the metrics far, for ``.attained_lower`` and
             ``.attained_upper``: up to eight retrainings for each metric, group and side. That needs the training table.

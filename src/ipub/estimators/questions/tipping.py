@@ -100,8 +100,9 @@ class Tipping(Asked):
             tipping share of the table, ``(proved, found)``: the largest share of the missing values that may differ
             with no prediction changed, whichever they are, is between the two (rows that
             their own missing values change are left out). ``.benchmarks`` looks at single columns:
-            how many rows stay as they are, and how many are known to change, if all missing values of that column are
-            anything and all others are the filled-in ones. ``print`` it for all of this in sentences.
+            how many of the rows that are not left out stay as they are, and how many are known to change, if
+            all missing values of that column are anything and all others are the filled-in ones. ``print`` it
+            for all of this in sentences.
 
         Notes
         -----

@@ -49,11 +49,12 @@ def departures_of(asked: Asked) -> dict[str, Any]:
     if n_missing == 0:
         return left_out("No value of the training table is missing, so none can differ.")
     columns: tuple[Any, ...] = ()
+    n_own = 0
     bracket = np.full((len(asked_for), 2), np.inf)
     if found is not None:
         frame = nw.from_native(found.rows, eager_only=True)
         bracket = np.column_stack([frame[name].to_numpy() for name in ("at_least", "at_most")])
-        columns = found.columns
+        columns, n_own = found.columns, found.n_own
     place = {int(row): k for k, row in enumerate(asked_for)}
     at_least, at_most = np.full(len(looked_at), np.inf), np.full(len(looked_at), np.inf)
     for k, row in enumerate(looked_at.tolist()):
@@ -70,6 +71,7 @@ def departures_of(asked: Asked) -> dict[str, Any]:
         "found": float(at_most[others].min(initial=np.inf)),
         "numbers": numbers[kept].tolist(),
         "shares": {name: values[kept].tolist() for name, values in shares.items()},
+        "n_own": n_own,
         "columns": [_alone(each, len(looked_at), len(asked_for)) for each in columns],
         "rows": looked_at.tolist(),
         "at_least": at_least.tolist(),
