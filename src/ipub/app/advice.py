@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from ipub.answers.column_effects import first_order_widths
 from ipub.app.files import tables
 from ipub.app.files.reading import current_reading
-from ipub.app.held_out import N_FOLDS, held_out
+from ipub.app.held_out_rows import N_FOLDS, held_out
 from ipub.app.predictions import (
     FEW_CERTAIN,
     median_width,
