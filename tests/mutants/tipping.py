@@ -71,8 +71,8 @@ MUTANTS = (
     Mutant(
         "rows of a column that differ in more values than it has",
         "_of_units",
-        "brackets.at_least[left] <= len(units)",
-        "brackets.at_least[left] < len(units) - 1",
+        "is_counted & (brackets.at_least <= len(units))",
+        "is_counted & (brackets.at_least < len(units) - 1)",
         TESTS,
     ),
     Mutant("only the row at its middle", "AskedRows.highest", "self.radius[number] * np.sign(v)", "0.0 * v", TESTS),
