@@ -122,3 +122,33 @@ def test_compiled_sums_of_other_pieces_than_there_are_are_refused(pieces, tmp_pa
     written({**parts, "model.json": other.encode()}, tmp_path / "m.ipub")
     with pytest.raises(ModelFileError, match="n_ends"):
         ipub.load(tmp_path / "m.ipub").decision_bounds([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("classes_", lambda array: array[:1], "fewer than two classes"),
+        ("classes_", lambda array: array[:0], "fewer than two classes"),
+        ("coef_", lambda array: array + 1j, "no numbers"),
+        ("intercept_", lambda array: array + 1j, "no numbers"),
+        ("fill_values_", lambda array: array + 1j, "no numbers"),
+    ],
+)
+def test_fitted_arrays_that_no_fit_gives_are_refused(name, change, message, tmp_path):
+    parts = members(BoundedClassifier().fit(NUMBERS, Y), tmp_path)
+    file = json.loads(parts["model.json"])["fitted"][name]["array"]
+    changed = io.BytesIO()
+    np.save(changed, change(np.load(io.BytesIO(parts[file]))))
+    written({**parts, file: changed.getvalue()}, tmp_path / "m.ipub")
+    with pytest.raises(ModelFileError, match=message):
+        ipub.load(tmp_path / "m.ipub")
+
+
+@pytest.mark.parametrize("name", ["dual_gap_", "n_iter_", "classes_"])
+def test_a_file_that_lacks_a_fitted_attribute_is_refused(name, tmp_path):
+    parts = members(BoundedClassifier().fit(NUMBERS, Y), tmp_path)
+    header = json.loads(parts["model.json"])
+    del header["fitted"][name]
+    written({**parts, "model.json": json.dumps(header).encode()}, tmp_path / "m.ipub")
+    with pytest.raises(ModelFileError):
+        ipub.load(tmp_path / "m.ipub")

@@ -256,6 +256,11 @@ def _check_consistent(estimator: Any) -> None:
     is_certified = estimator.certificate is not None
     n_classes = len(getattr(estimator, "classes_", ()))
     n_models = n_classes if n_classes > 2 else 1
+    if hasattr(type(estimator), "predict_set") and n_classes < 2:
+        raise ValueError("there are fewer than two classes")
+    numbers = "coef_", "intercept_", "fill_values_", "hole_ranges_", "precision_", "dual_gap_", "n_iter_"
+    if any(np.asarray(getattr(estimator, name)).dtype.kind not in "fiu" for name in numbers):
+        raise TypeError("some of the fitted values are no numbers")
     several = (n_models,) if n_models > 1 else ()
     if np.size(estimator.coef_) != n_models * d or estimator.fill_values_.shape != (d,):
         raise ValueError("the arrays do not fit the number of features")
