@@ -140,7 +140,7 @@ def test_a_larger_budget_is_wider_and_all_holes_are_at_most_any_filling(alpha, s
 
 
 def test_no_budget_of_many_missing_values_is_wider_than_any_filling():
-    """Of three classes, each with a model of its own, and few rows: alone budgets are up to three times as wide."""
+    """Of three classes, each with a model of its own, and few rows: budgets alone would be wider."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 6)), np.arange(60) % 3
     X[np.arange(60), y] += 1.5

@@ -47,9 +47,9 @@ NOT_PROVED = (
 LESS_THAN_ONE = "{share} of {n} missing values is less than one: the budget is 0; {remedy} lets one differ."
 """The warning where a share lets no missing value differ."""
 
-MOST_ALONE = 16
-"""Budgets of at least one in so many missing values are bounded over any filling too, which may be narrower: width
-against time."""
+LARGE_SHARE = 1 / 16
+"""Budgets of more than this share of the missing values meet what is proved of any filling, which may be narrower:
+width against time."""
 
 UNBOUNDED = (
     "No bounds around the filled-in table could be proved: {why}. Nothing else is known of tables without some of "
@@ -243,7 +243,7 @@ def _wider(
     others: Sequence[Certificate],
 ) -> Sequence[Certificate] | None:
     """Return certificates for any filling, which a budget of missing values alone meets; None where it is small."""
-    may_be_wider = bool(others) or MOST_ALONE * uncertainty.count(filled.n_holes) > filled.n_holes
+    may_be_wider = bool(others) or uncertainty.count(filled.n_holes) > LARGE_SHARE * filled.n_holes
     if uncertainty.has_more_than_holes or not may_be_wider:
         return None
     if not filled.of_all:
